@@ -1,0 +1,312 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ChangeSetPolicy says who accepts what an agent changed.
+// +kubebuilder:validation:Enum=Manual;Automatic
+type ChangeSetPolicy string
+
+// Change-set policies.
+const (
+	// ChangeSetManual leaves the decision to a person.
+	ChangeSetManual ChangeSetPolicy = "Manual"
+	// ChangeSetAutomatic accepts when the turn ends, if the base still holds.
+	ChangeSetAutomatic ChangeSetPolicy = "Automatic"
+)
+
+// ItemPolicy says when an agent's action types and tools are written.
+// +kubebuilder:validation:Enum=Direct;Staged
+type ItemPolicy string
+
+// Item policies.
+const (
+	// ItemDirect writes items during the turn.
+	ItemDirect ItemPolicy = "Direct"
+	// ItemStaged keeps items in the turn until it is accepted.
+	ItemStaged ItemPolicy = "Staged"
+)
+
+// CompositionSpec is a draft: one workflow with its action types and tools.
+type CompositionSpec struct {
+	// goal in a sentence or two; agents read it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Goal string `json:"goal,omitempty"`
+
+	// workflow is the document, kept as it is sent: unknown members survive and
+	// nothing is defaulted into it. Absent: there is none yet. Up to 512 KiB,
+	// 1,000 nodes and 4,000 edges.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
+	Workflow *runtime.RawExtension `json:"workflow,omitempty"`
+
+	// actionTypes are the action types of this draft; they win over library
+	// objects of the same name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	ActionTypes []NamedActionType `json:"actionTypes,omitempty"`
+
+	// tools are the tools of this draft.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Tools []NamedTool `json:"tools,omitempty"`
+
+	// agent says which agent edits the draft, and under which policies.
+	// +optional
+	Agent CompositionAgent `json:"agent,omitzero"`
+
+	// revisionHistoryLimit is how many snapshots are kept beside those that runs
+	// and turns need; 20 by default.
+	// +optional
+	// +kubebuilder:default=20
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=200
+	RevisionHistoryLimit int32 `json:"revisionHistoryLimit,omitempty"`
+}
+
+// CompositionAgent configures the agent of a composition.
+type CompositionAgent struct {
+	// template is a built-in or a SessionTemplate of the namespace;
+	// axiom-workbench by default.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Template string `json:"template,omitempty"`
+
+	// runtime of the agent's pod; unset members come from the template, then
+	// from the operator's flags.
+	// +optional
+	Runtime RuntimeSpec `json:"runtime,omitzero"`
+
+	// modelSecretRef names a Secret labelled `axiom.apitomy.io/credential:
+	// "true"` whose keys become the agent's environment.
+	// +optional
+	ModelSecretRef *LocalRef `json:"modelSecretRef,omitempty"`
+
+	// egress lists the only ways out of the pod besides the gateway and DNS.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Egress []EgressRule `json:"egress,omitempty"`
+
+	// changeSetPolicy: Manual (default) leaves each turn's change set to a
+	// person, Automatic accepts it when the turn ends.
+	// +optional
+	// +kubebuilder:default=Manual
+	ChangeSetPolicy ChangeSetPolicy `json:"changeSetPolicy,omitempty"`
+
+	// itemPolicy: Direct (default) writes action types and tools during the
+	// turn, Staged with its acceptance.
+	// +optional
+	// +kubebuilder:default=Direct
+	ItemPolicy ItemPolicy `json:"itemPolicy,omitempty"`
+
+	// turnTimeout ends a turn that works longer; 30m by default.
+	// +optional
+	TurnTimeout *metav1.Duration `json:"turnTimeout,omitempty"`
+
+	// idleTimeout suspends an idle session; 30m by default, 0s never.
+	// +optional
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
+}
+
+// TurnState of a composition.
+// +kubebuilder:validation:Enum=idle;ai-working
+type TurnState string
+
+// Turn states of a composition.
+const (
+	TurnStateIdle    TurnState = "idle"
+	TurnStateWorking TurnState = "ai-working"
+)
+
+// ItemType is a sort of item.
+// +kubebuilder:validation:Enum=workflow;action-type;tool
+type ItemType string
+
+// Item types.
+const (
+	ItemWorkflow   ItemType = "workflow"
+	ItemActionType ItemType = "action-type"
+	ItemTool       ItemType = "tool"
+)
+
+// Author of an item's content.
+// +kubebuilder:validation:Enum=user;ai
+type Author string
+
+// Authors.
+const (
+	AuthorUser Author = "user"
+	AuthorAI   Author = "ai"
+)
+
+// ItemStatus is what is known of one item.
+type ItemStatus struct {
+	// type of the item.
+	// +required
+	Type ItemType `json:"type"`
+
+	// name of the item.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// contentRevision names the item's content.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	ContentRevision string `json:"contentRevision"`
+
+	// valid is true when the item has no error.
+	// +required
+	Valid bool `json:"valid"`
+
+	// problems of the item, errors first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Problems []Problem `json:"problems,omitempty"`
+
+	// lastAuthor wrote the present content.
+	// +optional
+	LastAuthor Author `json:"lastAuthor,omitempty"`
+
+	// lastTurn is the turn that wrote it, if an agent did.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	LastTurn string `json:"lastTurn,omitempty"`
+}
+
+// Claim is a turn's hold on its composition while it works.
+type Claim struct {
+	// turn that holds the composition.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Turn string `json:"turn"`
+
+	// uid of that turn.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+
+	// baseRevision is the workflow revision that was live at the claim; empty: none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	BaseRevision string `json:"baseRevision,omitempty"`
+
+	// baseDigest is the digest of the stored base document.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	BaseDigest string `json:"baseDigest,omitempty"`
+
+	// sinceGeneration is the composition's generation at the start of the turn
+	// before; edits after it are news to the agent.
+	// +optional
+	SinceGeneration int64 `json:"sinceGeneration,omitempty"`
+}
+
+// CompositionStatus is what the operator observed of a composition.
+type CompositionStatus struct {
+	// conditions: Ready, Valid, AgentReady, TurnPending, Reconciled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// workflowRevision names the live workflow's content; empty when there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	WorkflowRevision string `json:"workflowRevision,omitempty"`
+
+	// items in the order workflow, action types, tools, each by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=201
+	Items []ItemStatus `json:"items,omitempty"`
+
+	// problemsTruncated is true when more than 64 problems were found.
+	// +optional
+	ProblemsTruncated bool `json:"problemsTruncated,omitempty"`
+
+	// turnState tells whether an agent works on the draft.
+	// +optional
+	TurnState TurnState `json:"turnState,omitempty"`
+
+	// currentTurn is the turn that works.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	CurrentTurn string `json:"currentTurn,omitempty"`
+
+	// pendingTurn waits for a person's decision.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PendingTurn string `json:"pendingTurn,omitempty"`
+
+	// lastTurnStartedAt is when the latest turn claimed the composition.
+	// +optional
+	LastTurnStartedAt *metav1.MicroTime `json:"lastTurnStartedAt,omitempty"`
+
+	// lastTurnGeneration is the composition's generation at that moment.
+	// +optional
+	LastTurnGeneration int64 `json:"lastTurnGeneration,omitempty"`
+
+	// claim is the hold of the turn that works.
+	// +optional
+	Claim *Claim `json:"claim,omitempty"`
+
+	// session is the composition's AgentSession.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Session string `json:"session,omitempty"`
+
+	// snapshot is the newest ControllerRevision of the composition.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// Composition is a draft workflow that people and an agent edit together.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=comp,categories=axiom
+// +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`,description="Whether no item has an error"
+// +kubebuilder:printcolumn:name="Turn",type=string,JSONPath=`.status.turnState`,description="Whether an agent works on the draft"
+// +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.pendingTurn`,description="The turn that waits for a decision"
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.workflowRevision`,description="Content revision of the workflow"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Composition struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is the draft.
+	// +required
+	Spec CompositionSpec `json:"spec"`
+
+	// status is what the operator observed.
+	// +optional
+	Status CompositionStatus `json:"status,omitzero"`
+}
+
+// CompositionList is a list of compositions.
+// +kubebuilder:object:root=true
+type CompositionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Composition `json:"items"`
+}

@@ -1,0 +1,166 @@
+package v1alpha1
+
+// Condition types. Every kind reports Ready, the summary that health tools
+// read; the others are named where they are used.
+const (
+	// ConditionReady sums up: True when the object is what its spec asks for
+	// (a run: when it completed).
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while the operator still works on the object.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when the object cannot get further by itself.
+	ConditionStalled = "Stalled"
+
+	// ConditionValid of a composition is True when no item has an error.
+	ConditionValid = "Valid"
+	// ConditionAgentReady of a composition is True while its session can take a prompt.
+	ConditionAgentReady = "AgentReady"
+	// ConditionTurnPending of a composition is True while a turn waits for a person.
+	ConditionTurnPending = "TurnPending"
+	// ConditionReconciled of a composition is True when status and history
+	// describe the observed generation, valid or not.
+	ConditionReconciled = "Reconciled"
+
+	// ConditionStarted of a turn is True once its prompt was queued.
+	ConditionStarted = "Started"
+	// ConditionAgentDone of a turn is True once the agent's part is over, well or badly.
+	ConditionAgentDone = "AgentDone"
+	// ConditionResolved of a turn is True once nothing of it waits for a person.
+	ConditionResolved = "Resolved"
+	// ConditionUndone of a turn is True once its changes were taken back.
+	ConditionUndone = "Undone"
+
+	// ConditionPodReady of a session is True while its pod's agent is initialised.
+	ConditionPodReady = "PodReady"
+	// ConditionWithinLimit of a session is False while it waits for a free slot.
+	ConditionWithinLimit = "WithinLimit"
+
+	// ConditionAccepted of a run is True once its definition is pinned and valid
+	// and its inputs are complete.
+	ConditionAccepted = "Accepted"
+	// ConditionWaiting of a run is True while all it has open waits for
+	// something outside: people, events, timers or a resume request.
+	ConditionWaiting = "Waiting"
+)
+
+// Reasons of composition conditions.
+const (
+	// ReasonValid: every item is free of errors.
+	ReasonValid = "Valid"
+	// ReasonProblems: at least one item has an error.
+	ReasonProblems = "Problems"
+	// ReasonNoWorkflow: the draft has no workflow yet.
+	ReasonNoWorkflow = "NoWorkflow"
+	// ReasonNoSession: no agent session exists for the composition.
+	ReasonNoSession = "NoSession"
+	// ReasonStarting: the agent's pod is on its way.
+	ReasonStarting = "Starting"
+	// ReasonSessionLimit: the session waits for a slot of its namespace.
+	ReasonSessionLimit = "SessionLimit"
+	// ReasonSuspended: the session's pod was removed while idle, or a run waits for a resume.
+	ReasonSuspended = "Suspended"
+	// ReasonAwaitingResolution: a finished turn waits for a person's decision.
+	ReasonAwaitingResolution = "AwaitingResolution"
+	// ReasonNone: no turn waits.
+	ReasonNone = "None"
+	// ReasonReconciled: status describes the observed generation.
+	ReasonReconciled = "Reconciled"
+	// ReasonProgressing: the operator is not done yet.
+	ReasonProgressing = "Progressing"
+	// ReasonError: the last attempt met an error; it is tried again.
+	ReasonError = "Error"
+)
+
+// Reasons of run, task and session conditions. A phase is also used as a
+// reason where the condition only repeats it.
+const (
+	// ReasonPinned: the definition is pinned and valid.
+	ReasonPinned = "Pinned"
+	// ReasonDefinitionNotFound: the composition, or its workflow, does not exist.
+	ReasonDefinitionNotFound = "DefinitionNotFound"
+	// ReasonRevisionMismatch: the revision asked for is not the live one and not in history.
+	ReasonRevisionMismatch = "RevisionMismatch"
+	// ReasonInvalidDefinition: the workflow has errors.
+	ReasonInvalidDefinition = "InvalidDefinition"
+	// ReasonInvalidInputs: a required input is absent or null.
+	ReasonInvalidInputs = "InvalidInputs"
+	// ReasonHumanTask: a person must answer.
+	ReasonHumanTask = "HumanTask"
+	// ReasonEvent: an event must arrive.
+	ReasonEvent = "Event"
+	// ReasonTimer: a moment must come.
+	ReasonTimer = "Timer"
+	// ReasonResume: a person must ask for the resume.
+	ReasonResume = "Resume"
+	// ReasonMultiple: several sorts of things are waited for.
+	ReasonMultiple = "Multiple"
+	// ReasonStatusLost: the run has children but no instance; it never starts over.
+	ReasonStatusLost = "StatusLost"
+	// ReasonNotStalled: nothing keeps the object from going on.
+	ReasonNotStalled = "NotStalled"
+	// ReasonSuperseded: a newer turn of the composition took this one's place.
+	ReasonSuperseded = "Superseded"
+	// ReasonVerified: the live content is the turn's result.
+	ReasonVerified = "Verified"
+	// ReasonDeclared: a client said that it applied the turn.
+	ReasonDeclared = "Declared"
+	// ReasonDetected: the live content became the turn's result by whatever hand.
+	ReasonDetected = "Detected"
+	// ReasonBaseChanged: the live workflow is no longer the turn's base.
+	ReasonBaseChanged = "BaseChanged"
+)
+
+// Labels, annotations and finalizers.
+const (
+	// LabelComposition names the composition of a turn's, session's or snapshot's object.
+	LabelComposition = "axiom.apitomy.io/composition"
+	// LabelRun holds the UID of the run that a child belongs to.
+	LabelRun = "axiom.apitomy.io/run"
+	// LabelSession names the agent session that a pod, Secret or policy belongs to.
+	LabelSession = "axiom.apitomy.io/session"
+	// LabelComponent tells what a pod is for: ComponentAgent or ComponentAction.
+	LabelComponent = "axiom.apitomy.io/component"
+	// LabelCredential marks, with "true", the Secrets that pods may refer to.
+	LabelCredential = "axiom.apitomy.io/credential"
+	// LabelContent marks, with "true", the immutable ConfigMaps that hold content by digest.
+	LabelContent = "axiom.apitomy.io/content"
+
+	// ComponentAgent is the LabelComponent of agent pods.
+	ComponentAgent = "agent"
+	// ComponentAction is the LabelComponent of pods of action attempts.
+	ComponentAction = "action"
+
+	// AnnotationBaseRevision on a composition update names the workflow revision
+	// the edit was based on; admission keeps it at the revision that is stored.
+	AnnotationBaseRevision = "axiom.apitomy.io/base-revision"
+	// AnnotationTurn on a composition names the turn whose result the content is.
+	AnnotationTurn = "axiom.apitomy.io/turn"
+	// AnnotationEditedBy on a composition is the user of the last content change.
+	AnnotationEditedBy = "axiom.apitomy.io/edited-by"
+	// AnnotationRequestedBy on a turn is the user who created it.
+	AnnotationRequestedBy = "axiom.apitomy.io/requested-by"
+	// AnnotationResolvedBy on a turn is the user who resolved it.
+	AnnotationResolvedBy = "axiom.apitomy.io/resolved-by"
+	// AnnotationInterruptedBy on a turn is the user who interrupted it.
+	AnnotationInterruptedBy = "axiom.apitomy.io/interrupted-by"
+	// AnnotationUndoneBy on a turn is the user who asked for its undo.
+	AnnotationUndoneBy = "axiom.apitomy.io/undone-by"
+	// AnnotationActivation on a child of a run is the activation it serves.
+	AnnotationActivation = "axiom.apitomy.io/activation"
+	// AnnotationAttempt on a child of a run is the attempt it serves, from 1.
+	AnnotationAttempt = "axiom.apitomy.io/attempt"
+	// AnnotationTokenHash on an attempt's pod is the digest of its token.
+	AnnotationTokenHash = "axiom.apitomy.io/token-hash"
+
+	// FinalizerCollect keeps a pod until its end was recorded in its run, so
+	// that a missing pod was never created.
+	FinalizerCollect = "axiom.apitomy.io/collect"
+)
+
+// Texts that the workbench fixes.
+const (
+	// TemplateWorkbench is the built-in template of composition sessions.
+	TemplateWorkbench = "axiom-workbench"
+	// AuthorWorkbench is the author of change sets made in turns.
+	AuthorWorkbench = "agent:axiom-workbench"
+)

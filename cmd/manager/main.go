@@ -1,0 +1,159 @@
+// Command manager runs the operator: controllers, admission webhooks and the
+// agent gateway.
+//
+// It exits with 0 when it was told to stop, 1 when it failed, and 2 when its
+// flags cannot be used.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/controllers"
+	"github.com/apitomy/axiom-operator/internal/operator"
+	"github.com/apitomy/axiom-operator/internal/servingcert"
+)
+
+// servingSecret holds the operator's certificate; its name is in the role that
+// lets the operator read it.
+const servingSecret = "axiom-serving-cert"
+
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=get;update,resourceNames=axiom-mutating-webhook-configuration
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,verbs=get;update,resourceNames=axiom-validating-webhook-configuration
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	opts := &options{}
+	opts.register(flags)
+	logging := zap.Options{}
+	goFlags := flag.NewFlagSet("manager", flag.ContinueOnError)
+	logging.BindFlags(goFlags)
+	flags.AddGoFlagSet(goFlags)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return 0
+		}
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		return 2
+	}
+	if err := opts.validate(); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		return 2
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	if err := serve(ctrl.SetupSignalHandler(), opts); err != nil {
+		ctrl.Log.Error(err, "Manager ended")
+		return 1
+	}
+	return 0
+}
+
+func serve(ctx context.Context, opts *options) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	direct, err := client.New(config, client.Options{Scheme: operator.NewScheme()})
+	if err != nil {
+		return fmt.Errorf("create client: %w", err)
+	}
+	keeper := opts.keeper(direct)
+	if err := keeper.Ensure(ctx); err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, opts.manager(keeper))
+	if err != nil {
+		return fmt.Errorf("create manager: %w", err)
+	}
+	if err := operator.Setup(mgr, opts.operator(keeper)); err != nil {
+		return err
+	}
+	err = errors.Join(
+		mgr.Add(keeper),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
+	)
+	if err != nil {
+		return fmt.Errorf("set up manager: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *options) keeper(direct client.Client) *servingcert.Keeper {
+	names, ips := o.servingNames()
+	return &servingcert.Keeper{
+		Client:   direct,
+		Secret:   types.NamespacedName{Namespace: o.namespace, Name: servingSecret},
+		DNSNames: names, IPs: ips,
+		Webhooks: o.webhookConfig,
+		Clock:    clock.RealClock{},
+	}
+}
+
+func (o *options) manager(keeper *servingcert.Keeper) ctrl.Options {
+	http1 := func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }
+	return ctrl.Options{
+		Scheme: operator.NewScheme(),
+		Cache:  operator.CacheOptions(),
+		Client: operator.ClientOptions(),
+		Metrics: metricsserver.Options{
+			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts: []func(*tls.Config){http1},
+		},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Port: o.webhookPort,
+			TLSOpts: []func(*tls.Config){http1, func(config *tls.Config) {
+				config.GetCertificate = keeper.GetCertificate
+			}},
+		}),
+		HealthProbeBindAddress:        o.probeAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "axiom-operator",
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+	}
+}
+
+func (o *options) operator(keeper *servingcert.Keeper) operator.Options {
+	pull := corev1.PullPolicy(o.pullPolicy)
+	pods := controllers.GatewayOptions{
+		URL: o.gatewayURL, CA: keeper.CA, Namespace: o.namespace,
+		PodLabels: map[string]string{"control-plane": "controller-manager"}, Port: o.gatewayPort(),
+	}
+	return operator.Options{
+		Username: o.operatorUsername,
+		Sessions: controllers.SessionOptions{
+			OperatorImage: o.operatorImage, Gateway: pods, PullPolicy: pull,
+			DefaultRuntime:  api.RuntimeSpec{Image: o.agentImage, Command: o.agentCommand},
+			MaxPerNamespace: o.maxSessions, StartTimeout: o.startTimeout,
+		},
+		Runs: controllers.RunOptions{
+			OperatorImage: o.operatorImage, ScriptImages: o.scriptImages, Gateway: pods, PullPolicy: pull,
+		},
+		GatewayAddress: o.gatewayAddress,
+		GetCertificate: keeper.GetCertificate,
+	}
+}

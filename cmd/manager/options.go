@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+)
+
+// options are the manager's flags.
+type options struct {
+	namespace        string
+	operatorUsername string
+	operatorImage    string
+	scriptImages     map[string]string
+	pullPolicy       string
+
+	gatewayAddress string
+	gatewayURL     string
+	webhookPort    int
+	metricsAddress string
+	probeAddress   string
+	leaderElect    bool
+
+	agentImage    string
+	agentCommand  []string
+	maxSessions   int
+	startTimeout  time.Duration
+	webhookConfig string
+}
+
+func (o *options) register(flags *pflag.FlagSet) {
+	namespace := envOr("POD_NAMESPACE", "axiom-system")
+	flags.StringVar(&o.namespace, "namespace", namespace, "Namespace the operator runs in; from POD_NAMESPACE.")
+	flags.StringVar(&o.operatorUsername, "operator-username",
+		"system:serviceaccount:"+namespace+":"+envOr("POD_SERVICE_ACCOUNT", "axiom-controller-manager"),
+		"User name of the operator's own requests. Admission lets only this user write what belongs to the operator.")
+	flags.StringVar(&o.operatorImage, "operator-image", "ghcr.io/apitomy/axiom-operator:v0.1.0",
+		"Image with axiom-runner and axiom-mcp, for the pods of agents and scripts.")
+	flags.StringToStringVar(&o.scriptImages, "script-image", map[string]string{
+		api.InterpreterBash:   "docker.io/library/bash:5.3",
+		api.InterpreterNode:   "docker.io/library/node:24-slim",
+		api.InterpreterPython: "docker.io/library/python:3.14-slim",
+	}, "Image of scripts by interpreter, where an action type names none.")
+	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "Pull policy of the pods of agents and scripts: Always, IfNotPresent or Never.")
+
+	flags.StringVar(&o.gatewayAddress, "gateway-bind-address", ":8443", "Address that the gateway listens on.")
+	flags.StringVar(&o.gatewayURL, "gateway-url", "https://axiom-gateway."+namespace+".svc/api/v1", "URL of the gateway as pods see it, with the base path /api/v1.")
+	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port that the webhook server listens on.")
+	flags.StringVar(&o.webhookConfig, "webhook-configurations", "axiom", "Name prefix of the webhook configurations that shall trust the operator's certificate; empty: leave them alone.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "Address of the metrics endpoint, served over TLS to authorized callers; 0 switches it off.")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "Let only one replica at a time run the controllers. Webhooks and gateway run in all.")
+
+	flags.StringVar(&o.agentImage, "agent-image", "", "Image of agents where neither composition nor template names one.")
+	flags.StringSliceVar(&o.agentCommand, "agent-command", nil, "Command of agents where neither composition nor template names one, comma-separated.")
+	flags.IntVar(&o.maxSessions, "max-sessions-per-namespace", 3, "Agent sessions of a namespace that may have a pod at a time.")
+	flags.DurationVar(&o.startTimeout, "agent-start-timeout", 5*time.Minute, "What an agent pod has to become ready.")
+}
+
+// validate names every flag that cannot be used, with its rule.
+func (o *options) validate() error {
+	var errs []error
+	switch corev1.PullPolicy(o.pullPolicy) {
+	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		errs = append(errs, fmt.Errorf("--image-pull-policy must be Always, IfNotPresent or Never, not %q", o.pullPolicy))
+	}
+	target, err := url.Parse(o.gatewayURL)
+	if err != nil || target.Scheme != "https" || target.Hostname() == "" || !strings.HasSuffix(target.Path, "/api/v1") {
+		errs = append(errs, fmt.Errorf("--gateway-url must be an https URL that ends in /api/v1, not %q", o.gatewayURL))
+	}
+	if _, _, err := net.SplitHostPort(o.gatewayAddress); err != nil {
+		errs = append(errs, fmt.Errorf("--gateway-bind-address must be host:port: %w", err))
+	}
+	if o.maxSessions < 1 {
+		errs = append(errs, errors.New("--max-sessions-per-namespace must be at least 1"))
+	}
+	if o.startTimeout <= 0 {
+		errs = append(errs, errors.New("--agent-start-timeout must be positive"))
+	}
+	for interpreter := range o.scriptImages {
+		switch interpreter {
+		case api.InterpreterBash, api.InterpreterNode, api.InterpreterPython:
+		default:
+			errs = append(errs, fmt.Errorf("--script-image names the unknown interpreter %q; known are bash, node and python", interpreter))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// servingNames are the names and addresses under which webhook and gateway are called.
+func (o *options) servingNames() (names []string, ips []net.IP) {
+	names = []string{
+		"axiom-webhook-service." + o.namespace + ".svc",
+		"axiom-gateway." + o.namespace + ".svc",
+		"localhost",
+	}
+	ips = []net.IP{net.IPv4(127, 0, 0, 1)}
+	target, err := url.Parse(o.gatewayURL)
+	if err != nil {
+		return names, ips
+	}
+	if ip := net.ParseIP(target.Hostname()); ip != nil {
+		return names, append(ips, ip)
+	}
+	return append(names, target.Hostname()), ips
+}
+
+func (o *options) gatewayPort() int32 {
+	_, text, err := net.SplitHostPort(o.gatewayAddress)
+	if err != nil {
+		return 0
+	}
+	number, err := net.LookupPort("tcp", text)
+	if err != nil {
+		return 0
+	}
+	return int32(number) //nolint:gosec // a port fits
+}
+
+func envOr(name, fallback string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return fallback
+}

@@ -1,0 +1,340 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/action"
+	"github.com/apitomy/axiom-operator/internal/engine"
+	"github.com/apitomy/axiom-operator/internal/token"
+)
+
+// A childError is a failure of the activation that wanted the child; no
+// repetition mends it.
+type childError struct {
+	failure engine.Failure
+}
+
+func (e *childError) Error() string {
+	return e.failure.Code + ": " + e.failure.Message
+}
+
+func failChild(phase engine.Phase, code, format string, args ...any) error {
+	return &childError{failure: engine.Failure{Phase: phase, Code: code, Message: fmt.Sprintf(format, args...)}}
+}
+
+// act creates the children that the committed status names and that are not
+// there. What keeps a child from ever being created comes back as deliveries.
+func (r *WorkflowRunReconciler) act(ctx context.Context, state *runState, committed *api.WorkflowRun) ([]runDelivery, error) {
+	due := dueChildren(committed, state)
+	if len(due) == 0 {
+		return nil, nil
+	}
+	// A child cannot be taken back, so the run's say is asked for once more.
+	live, err := r.live(ctx, committed)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	var failed []runDelivery
+	var errs []error
+	for _, activation := range due {
+		branch := runOpenBranch(live, activation)
+		if branch == nil {
+			continue
+		}
+		err := r.createChild(ctx, state, live, branch)
+		var impossible *childError
+		switch {
+		case errors.As(err, &impossible):
+			failed = append(failed, runDelivery{
+				at:        state.now,
+				address:   engine.Address{Activation: branch.Activation, Attempt: int(branch.Attempt)},
+				outcome:   outcomeFail,
+				failure:   impossible.failure,
+				immediate: true,
+			})
+		case err != nil:
+			errs = append(errs, fmt.Errorf("start %s: %w", branch.Activation, err))
+		}
+	}
+	return failed, errors.Join(errs...)
+}
+
+// dueChildren are the open activations whose child should exist by now and was
+// not seen.
+func dueChildren(run *api.WorkflowRun, state *runState) []string {
+	if run.Status.Instance == nil || isRunFinished(run) {
+		return nil
+	}
+	var due []string
+	for _, branch := range run.Status.Instance.ActiveBranches {
+		if branch.Child == nil || state.children.uid(branch.Child.Kind, branch.Child.Name) != "" {
+			continue
+		}
+		if state.now.Before(runMoment(branch.NotBefore)) {
+			continue
+		}
+		due = append(due, branch.Activation)
+	}
+	return due
+}
+
+// runMoment reads a moment of a status; an absent one is zero.
+func runMoment(text string) time.Time {
+	moment, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return moment
+}
+
+// live reads the run from the API server, nil if it is gone, on its way out or
+// another one of the same name.
+func (r *WorkflowRunReconciler) live(ctx context.Context, run *api.WorkflowRun) (*api.WorkflowRun, error) {
+	live := &api.WorkflowRun{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(run), live)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // a run that is gone is an ordinary answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	if live.UID != run.UID || !live.DeletionTimestamp.IsZero() {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return live, nil
+}
+
+// runOpenBranch is the activation in the run, nil if it has closed.
+func runOpenBranch(run *api.WorkflowRun, activation string) *api.ActiveBranch {
+	if isRunFinished(run) || run.Status.Instance == nil {
+		return nil
+	}
+	for i := range run.Status.Instance.ActiveBranches {
+		branch := &run.Status.Instance.ActiveBranches[i]
+		if branch.Activation == activation && branch.Child != nil {
+			return branch
+		}
+	}
+	return nil
+}
+
+func (r *WorkflowRunReconciler) createChild(ctx context.Context, state *runState, run *api.WorkflowRun, branch *api.ActiveBranch) error {
+	if state.now.Before(runMoment(branch.NotBefore)) {
+		return nil // the live run is at a later attempt
+	}
+	input, err := r.loadInput(ctx, run, branch)
+	if err != nil {
+		return err
+	}
+	if branch.Child.Kind == childHumanTask {
+		return r.createTask(ctx, state, run, branch, input)
+	}
+	return r.createAttempt(ctx, state, run, branch, input)
+}
+
+func (r *WorkflowRunReconciler) createTask(ctx context.Context, state *runState, run *api.WorkflowRun, branch *api.ActiveBranch, input engine.Values) error {
+	node, _ := state.definition.engine.Workflow().Node(branch.Node)
+	task, err := runTask(run, branch, node, input)
+	if err != nil {
+		return failChild(engine.PhaseExecution, codeTaskFailed, "the task cannot be made: %v", err)
+	}
+	_, err = r.create(ctx, run, task, failChild(engine.PhaseExecution, codeTaskFailed, "the API server refused the task"))
+	return err
+}
+
+// create makes a child and returns what is stored. One that is there already
+// is as good if it is the run's own. What the API server will never take
+// becomes the refusal.
+func (r *WorkflowRunReconciler) create(ctx context.Context, run *api.WorkflowRun, child client.Object, refusal error) (client.Object, error) {
+	err := r.Client.Create(ctx, child)
+	switch {
+	case err == nil:
+		return child, nil
+	case apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err):
+		return nil, refused(refusal, err)
+	case !apierrors.IsAlreadyExists(err):
+		return nil, fmt.Errorf("create %s: %w", child.GetName(), err)
+	}
+	stored, err := r.stored(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(stored, run) {
+		return nil, failChild(engine.PhaseExecution, codeNameTaken, "%s exists and is not of this run", child.GetName())
+	}
+	return stored, nil
+}
+
+// stored reads the object of the same kind and name from the API server.
+func (r *WorkflowRunReconciler) stored(ctx context.Context, like client.Object) (client.Object, error) {
+	kind, err := apiutil.GVKForObject(like, r.Client.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("name kind of %s: %w", like.GetName(), err)
+	}
+	object, err := r.Client.Scheme().New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", kind.Kind, err)
+	}
+	stored, isObject := object.(client.Object)
+	if !isObject {
+		return nil, fmt.Errorf("make %s: it is no object", kind.Kind)
+	}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(like), stored); err != nil {
+		return nil, fmt.Errorf("read %s: %w", like.GetName(), err)
+	}
+	return stored, nil
+}
+
+// refused adds to a refusal which fields were at fault, without their values.
+func refused(refusal, err error) error {
+	var impossible *childError
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &impossible) || !errors.As(err, &status) || status.Status().Details == nil {
+		return refusal
+	}
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		fields = append(fields, cause.Field)
+	}
+	if len(fields) == 0 {
+		return refusal
+	}
+	failure := impossible.failure
+	failure.Message += ": " + strings.Join(taskNames(fields), ", ")
+	return &childError{failure: failure}
+}
+
+// createAttempt makes all that an attempt needs, its pod last. What the
+// attempt is given comes first: it marks that a Secret may be there.
+func (r *WorkflowRunReconciler) createAttempt(ctx context.Context, state *runState, run *api.WorkflowRun, branch *api.ActiveBranch, input engine.Values) error {
+	node, _ := state.definition.engine.Workflow().Node(branch.Node)
+	actionType, err := r.lookUpAction(ctx, state, run.Namespace, runActionType(node.Config()))
+	if err != nil {
+		return err
+	}
+	if err := r.checkAttempt(ctx, run, actionType, input); err != nil {
+		return err
+	}
+	given, err := attemptInputs(run, branch, actionType, input)
+	if err != nil {
+		return err
+	}
+	refusal := failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "the API server refused the action's pod")
+	if err := r.closeOff(ctx, run, refusal); err != nil {
+		return err
+	}
+	if _, err := r.create(ctx, run, given, refusal); err != nil {
+		return err
+	}
+	hash, err := r.createToken(ctx, run, branch, refusal)
+	if err != nil {
+		return err
+	}
+	pod := attemptPod(run, branch, actionType, r.Options)
+	pod.Annotations[api.AnnotationTokenHash] = hash
+	_, err = r.create(ctx, run, pod, refusal)
+	return err
+}
+
+// closeOff makes sure of the run's network policy. Only the first pod of a run
+// finds it missing, so it is looked for before it is made.
+func (r *WorkflowRunReconciler) closeOff(ctx context.Context, run *api.WorkflowRun, refusal error) error {
+	policy := attemptPolicy(run, r.Options.Gateway)
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"))
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(policy), there)
+	if err == nil && metav1.IsControlledBy(there, run) {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("look at network policy: %w", err)
+	}
+	_, err = r.create(ctx, run, policy, refusal)
+	return err
+}
+
+// createToken makes the attempt's Secret and returns the hash of the token in
+// it, which may be one that an earlier life made.
+func (r *WorkflowRunReconciler) createToken(ctx context.Context, run *api.WorkflowRun, branch *api.ActiveBranch, refusal error) (string, error) {
+	value, err := token.New(r.Options.Random)
+	if err != nil {
+		return "", fmt.Errorf("make attempt token: %w", err)
+	}
+	stored, err := r.create(ctx, run, attemptSecret(run, branch, value, r.Options.Gateway.CA()), refusal)
+	if err != nil {
+		return "", err
+	}
+	secret, _ := stored.(*corev1.Secret)
+	return token.Hash(string(secret.Data[secretKeyToken])), nil
+}
+
+// lookUpAction finds an action type in the run's snapshot, else among the
+// library objects of its namespace.
+func (r *WorkflowRunReconciler) lookUpAction(ctx context.Context, state *runState, namespace, name string) (action.Type, error) {
+	for i := range state.definition.ActionTypes {
+		if own := &state.definition.ActionTypes[i]; own.Name == name {
+			return usableAction(name, own.ActionTypeSpec)
+		}
+	}
+	library := &api.ActionType{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, library)
+	if apierrors.IsNotFound(err) {
+		return action.Type{}, failChild(engine.PhaseExecutorLookup, codeUnknownActionType, "there is no action type %q", name)
+	}
+	if err != nil {
+		return action.Type{}, fmt.Errorf("read action type %s: %w", name, err)
+	}
+	return usableAction(name, library.Spec)
+}
+
+func usableAction(name string, spec api.ActionTypeSpec) (action.Type, error) {
+	t, err := action.ReadType(name, spec)
+	if err != nil {
+		return t, failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "action type %q cannot be read", name)
+	}
+	for _, p := range t.Problems(action.Surroundings{}) {
+		if p.IsError() {
+			return t, failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "action type %q: %s at %s: %s", name, p.Code, p.Path, p.Message)
+		}
+	}
+	if !t.RunsScript() {
+		return t, failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "action type %q: mode %s cannot run in this version", name, t.Mode)
+	}
+	return t, nil
+}
+
+// checkAttempt compares the inputs with the contract and looks at the Secrets
+// that the script wants, of which it reads only the metadata.
+func (r *WorkflowRunReconciler) checkAttempt(ctx context.Context, run *api.WorkflowRun, t action.Type, input engine.Values) error {
+	if failure := contractFailure(engine.PhaseInputResolution, codeInputContract, action.CheckContract(t.Inputs, input)); failure != nil {
+		return &childError{failure: *failure}
+	}
+	for _, v := range t.Env {
+		if v.Secret == nil {
+			continue
+		}
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: v.Secret.Name}, meta)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("look at secret %s: %w", v.Secret.Name, err)
+		}
+		if err != nil || meta.Labels[api.LabelCredential] != "true" {
+			return failChild(engine.PhaseExecutorLookup, codeSecretUnusable,
+				"secret %q does not exist or lacks the label %s=true", v.Secret.Name, api.LabelCredential)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/token"
+)
+
+const (
+	secretKeyToken = "token"
+	secretKeyCA    = "ca.crt"
+)
+
+func (r *AgentSessionReconciler) apply(ctx context.Context, state sessionState, move sessionMove) error {
+	switch move {
+	case moveAttempt:
+		return r.beginAttempt(ctx, state)
+	case moveCreatePod:
+		return r.startPod(ctx, state)
+	case moveEnd:
+		return r.endAttempt(ctx, state)
+	case moveGiveUp:
+		failure := state.session.Status.LastFailure
+		concludePrompt(state.session.Status.Prompt, api.PromptResult{
+			Outcome: api.OutcomeFailed, Detail: truncate(startFailurePrefix+failure, maxDetail),
+		})
+	}
+	return nil
+}
+
+// beginAttempt makes the next attempt's Secret and names it in status; the pod
+// comes with the next pass, once that status is stored. A Secret that an
+// earlier life made is taken over, so the hash is always that of what is stored.
+func (r *AgentSessionReconciler) beginAttempt(ctx context.Context, state sessionState) error {
+	session := state.session
+	attempt := session.Status.Attempt + 1
+	secret, err := r.ensureSecret(ctx, session, attempt)
+	if err != nil {
+		return err
+	}
+	now := metav1.NewTime(state.now).Rfc3339Copy()
+	status := &session.Status
+	status.Attempt, status.TokenHash = attempt, token.Hash(string(secret.Data[secretKeyToken]))
+	status.PodUID, status.StartedAt, status.LastActivityAt = "", &now, nil
+	return nil
+}
+
+func (r *AgentSessionReconciler) ensureSecret(ctx context.Context, session *api.AgentSession, attempt int32) (*corev1.Secret, error) {
+	value, err := token.New(r.Options.Random)
+	if err != nil {
+		return nil, fmt.Errorf("make session token: %w", err)
+	}
+	secret := secretFor(session, attempt, value, r.Options.Gateway.CA())
+	err = r.Direct.Create(ctx, secret)
+	if err == nil {
+		return secret, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("create session secret: %w", err)
+	}
+	existing := &corev1.Secret{}
+	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(secret), existing); err != nil {
+		return nil, fmt.Errorf("read session secret: %w", err)
+	}
+	if !isOwnedBy(existing, session.UID) {
+		return nil, fmt.Errorf("secret %s belongs to somebody else", existing.Name)
+	}
+	return existing, nil
+}
+
+// impossibleError is a failure that no repetition mends.
+type impossibleError struct{ reason string }
+
+func (e *impossibleError) Error() string { return e.reason }
+
+// startPod creates the attempt's pod, or ends the attempt when there can be none.
+func (r *AgentSessionReconciler) startPod(ctx context.Context, state sessionState) error {
+	err := r.createPod(ctx, state)
+	if impossible := (*impossibleError)(nil); errors.As(err, &impossible) {
+		if err := r.endAttempt(ctx, state); err != nil {
+			return err
+		}
+		state.session.Status.LastFailure = impossible.reason
+		state.session.Status.FailedStarts = maxFailedStarts
+		return nil
+	}
+	return err
+}
+
+// checkSecrets refuses Secrets that are not meant for pods: the label is their
+// owner's consent. Only metadata is read.
+func (r *AgentSessionReconciler) checkSecrets(ctx context.Context, namespace string, names []string) error {
+	for _, name := range names {
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		err := r.Direct.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, meta)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("look at secret %s: %w", name, err)
+		}
+		if err != nil || meta.Labels[api.LabelCredential] != "true" {
+			return &impossibleError{reason: fmt.Sprintf("secret %q does not exist or lacks the label %s=true", name, api.LabelCredential)}
+		}
+	}
+	return nil
+}
+
+// createPod makes the network policy before the pod that it guards. The session
+// is read again first: a pod of an attempt that is over must not come back.
+func (r *AgentSessionReconciler) createPod(ctx context.Context, state sessionState) error {
+	live := &api.AgentSession{}
+	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(state.session), live); err != nil {
+		return wrap("read session", client.IgnoreNotFound(err))
+	}
+	if live.ResourceVersion != state.session.ResourceVersion {
+		return nil
+	}
+	pod, err := agentPod(state, r.Options)
+	if err != nil {
+		return err
+	}
+	if err := r.checkSecrets(ctx, pod.Namespace, credentialsOf(pod)); err != nil {
+		return err
+	}
+	if err := r.ensurePolicy(ctx, networkPolicyFor(state, r.Options)); err != nil {
+		return err
+	}
+	err = r.Direct.Create(ctx, pod)
+	if apierrors.IsAlreadyExists(err) {
+		existing := &corev1.Pod{}
+		if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(pod), existing); err != nil {
+			return fmt.Errorf("read agent pod: %w", err)
+		}
+		if !isOwnedBy(existing, state.session.UID) {
+			return fmt.Errorf("pod %s belongs to somebody else", existing.Name)
+		}
+		pod = existing
+	} else if err != nil {
+		return fmt.Errorf("create agent pod: %w", err)
+	}
+	state.session.Status.PodUID = string(pod.UID)
+	return nil
+}
+
+func (r *AgentSessionReconciler) ensurePolicy(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
+	err := r.Direct.Create(ctx, policy)
+	if err == nil || !apierrors.IsAlreadyExists(err) {
+		return wrap("create network policy", err)
+	}
+	existing := &networkingv1.NetworkPolicy{}
+	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(policy), existing); err != nil {
+		return fmt.Errorf("read network policy: %w", err)
+	}
+	if !isOwnedBy(existing, policy.OwnerReferences[0].UID) {
+		return fmt.Errorf("network policy %s belongs to somebody else", existing.Name)
+	}
+	if equalStatus(existing.Spec, policy.Spec) {
+		return nil
+	}
+	existing.Spec = policy.Spec
+	return wrap("update network policy", r.Direct.Update(ctx, existing))
+}
+
+// endAttempt takes the pod away, then its token, and only then forgets the
+// attempt: whoever repeats it finds the same.
+func (r *AgentSessionReconciler) endAttempt(ctx context.Context, state sessionState) error {
+	session := state.session
+	name := types.NamespacedName{Namespace: session.Namespace, Name: attemptName(session)}
+	if err := r.deletePod(ctx, state.pod); err != nil {
+		return err
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name.Name, Namespace: name.Namespace}}
+	if err := client.IgnoreNotFound(r.Direct.Delete(ctx, secret)); err != nil {
+		return fmt.Errorf("delete session secret: %w", err)
+	}
+	status := &session.Status
+	status.FailedStarts = failedStarts(session)
+	status.TokenHash, status.PodUID, status.StartedAt = "", "", nil
+	if prompt := status.Prompt; prompt != nil && prompt.State == api.PromptDelivered {
+		prompt.State = api.PromptLost
+	}
+	return nil
+}
+
+// failedStarts counts this attempt if it ended before its agent was ready.
+func failedStarts(session *api.AgentSession) int32 {
+	if session.Spec.Stopped || session.Status.ReadyAttempt == session.Status.Attempt {
+		return 0
+	}
+	return session.Status.FailedStarts + 1
+}
+
+func (r *AgentSessionReconciler) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	if pod == nil || !pod.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	err := r.Direct.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	return wrap("delete agent pod", client.IgnoreNotFound(err))
+}
+
+func secretFor(session *api.AgentSession, attempt int32, value string, ca []byte) *corev1.Secret {
+	immutable := true
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            fmt.Sprintf("%s-%d", session.Name, attempt),
+			Namespace:       session.Namespace,
+			Labels:          map[string]string{api.LabelSession: session.Name},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(session, api.GroupVersion.WithKind("AgentSession"))},
+		},
+		Immutable: &immutable,
+		Data:      map[string][]byte{secretKeyToken: []byte(value), secretKeyCA: ca},
+	}
+}
+
+// attemptName is that of the live attempt's pod and Secret.
+func attemptName(session *api.AgentSession) string {
+	return fmt.Sprintf("%s-%d", session.Name, session.Status.Attempt)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,211 @@
+package controllers
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+)
+
+const (
+	trustPath    = "/etc/axiom/trust"
+	playbookPath = "/etc/axiom/playbook"
+
+	volumeTrust    = "trust"
+	volumePlaybook = "playbook"
+
+	agentContainer = "agent"
+)
+
+// errNoAgent says what a user must set when nothing names an agent.
+var errNoAgent = &impossibleError{reason: "no agent is configured: set `agent.runtime.command` or `agent.runtime.playbookRef` of the composition, or the operator's default runtime"}
+
+// agentPod is the pod of the live attempt. Users choose what `runtime` has and
+// nothing else of it.
+func agentPod(state sessionState, options SessionOptions) (*corev1.Pod, error) {
+	session := state.session
+	runtime := mergeRuntime(mergeRuntime(session.Spec.Runtime, state.template.Runtime), options.DefaultRuntime)
+	command, err := agentCommand(&runtime, options)
+	if err != nil {
+		return nil, err
+	}
+	container := corev1.Container{
+		Name:            agentContainer,
+		Image:           runtime.Image,
+		ImagePullPolicy: options.PullPolicy,
+		Command:         command,
+		WorkingDir:      workPath,
+		Env:             agentEnvironment(session, runtime, options),
+		EnvFrom:         modelEnvironment(state),
+		Resources:       defaultResources(runtime.Resources),
+		SecurityContext: restrictedContainer(),
+		VolumeMounts:    append(scratchMounts(), corev1.VolumeMount{Name: volumeTrust, MountPath: trustPath, ReadOnly: true}),
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: agentMeta(session),
+		Spec: corev1.PodSpec{
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: new(false),
+			EnableServiceLinks:           new(false),
+			SecurityContext:              restrictedPod(),
+			InitContainers:               []corev1.Container{installContainer(options.OperatorImage, options.PullPolicy)},
+			Containers:                   []corev1.Container{container},
+			Volumes:                      append(scratchVolumes(), trustVolume(attemptName(session))),
+			NodeSelector:                 runtime.NodeSelector,
+			Tolerations:                  runtime.Tolerations,
+		},
+	}
+	for _, secret := range runtime.ImagePullSecrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
+	}
+	if runtime.RuntimeClassName != "" {
+		pod.Spec.RuntimeClassName = &runtime.RuntimeClassName
+	}
+	if playbook := runtime.PlaybookRef; playbook != nil {
+		mountPlaybook(&pod.Spec, playbook)
+	}
+	return pod, nil
+}
+
+// agentCommand starts the runner with the agent; a playbook replaces image and
+// agent by the scripted one.
+func agentCommand(runtime *api.RuntimeSpec, options SessionOptions) ([]string, error) {
+	runner := toolsPath + "/axiom-runner"
+	if playbook := runtime.PlaybookRef; playbook != nil {
+		runtime.Image = options.OperatorImage
+		return []string{runner, "--", runner, "scripted", "--playbook", playbookPath + "/" + playbook.Key}, nil
+	}
+	if runtime.Image == "" || len(runtime.Command) == 0 {
+		return nil, errNoAgent
+	}
+	return slices.Concat([]string{runner, "--"}, runtime.Command, runtime.Args), nil
+}
+
+func agentMeta(session *api.AgentSession) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:      attemptName(session),
+		Namespace: session.Namespace,
+		Labels: map[string]string{
+			api.LabelSession:   session.Name,
+			api.LabelComponent: api.ComponentAgent,
+		},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(session, api.GroupVersion.WithKind("AgentSession"))},
+	}
+}
+
+func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, options SessionOptions) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: "AXIOM_API_URL", Value: options.Gateway.URL},
+		{Name: "AXIOM_SESSION_ID", Value: session.Namespace + "/" + session.Name},
+		{Name: "AXIOM_CA_FILE", Value: trustPath + "/" + secretKeyCA},
+		{Name: "AXIOM_SESSION_TOKEN", ValueFrom: secretKey(attemptName(session), secretKeyToken)},
+		{Name: "HOME", Value: workPath},
+	}
+	if ref := session.Spec.CompositionRef; ref != nil {
+		env = append(env, corev1.EnvVar{Name: "AXIOM_COMPOSITION_ID", Value: session.Namespace + "/" + ref.Name})
+	}
+	for _, variable := range runtime.Env {
+		set := corev1.EnvVar{Name: variable.Name, Value: variable.Value}
+		if ref := variable.SecretKeyRef; ref != nil {
+			set = corev1.EnvVar{Name: variable.Name, ValueFrom: secretKey(ref.Name, ref.Key)}
+		}
+		env = append(env, set)
+	}
+	return env
+}
+
+func modelEnvironment(state sessionState) []corev1.EnvFromSource {
+	ref := state.session.Spec.ModelSecretRef
+	if ref == nil {
+		ref = state.template.ModelSecretRef
+	}
+	if ref == nil {
+		return nil
+	}
+	return []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name}}}}
+}
+
+func secretKey(name, key string) *corev1.EnvVarSource {
+	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key,
+	}}
+}
+
+// trustVolume shows the gateway's certificates without the token beside them.
+func trustVolume(secret string) corev1.Volume {
+	return corev1.Volume{Name: volumeTrust, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: secret, Items: []corev1.KeyToPath{{Key: secretKeyCA, Path: secretKeyCA}},
+	}}}
+}
+
+func mountPlaybook(spec *corev1.PodSpec, ref *api.KeyRef) {
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: volumePlaybook, VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name},
+			Items:                []corev1.KeyToPath{{Key: ref.Key, Path: ref.Key}},
+		},
+	}})
+	spec.Containers[0].VolumeMounts = append(spec.Containers[0].VolumeMounts,
+		corev1.VolumeMount{Name: volumePlaybook, MountPath: playbookPath, ReadOnly: true})
+}
+
+func networkPolicyFor(state sessionState, options SessionOptions) *networkingv1.NetworkPolicy {
+	session := state.session
+	meta := agentMeta(session)
+	meta.Name = session.Name
+	return closedPolicy(meta, map[string]string{api.LabelSession: session.Name}, options.Gateway, slices.Concat(session.Spec.Egress, state.template.Egress))
+}
+
+// mergeRuntime fills what the first leaves unset from the second.
+func mergeRuntime(first, second api.RuntimeSpec) api.RuntimeSpec {
+	merged := first
+	if merged.Image == "" {
+		merged.Image = second.Image
+	}
+	if len(merged.Command) == 0 {
+		merged.Command, merged.Args = second.Command, mergeList(merged.Args, second.Args)
+	}
+	merged.Env = mergeList(merged.Env, second.Env)
+	merged.ImagePullSecrets = mergeList(merged.ImagePullSecrets, second.ImagePullSecrets)
+	merged.Tolerations = mergeList(merged.Tolerations, second.Tolerations)
+	if merged.Resources == nil {
+		merged.Resources = second.Resources
+	}
+	if len(merged.NodeSelector) == 0 {
+		merged.NodeSelector = second.NodeSelector
+	}
+	if merged.RuntimeClassName == "" {
+		merged.RuntimeClassName = second.RuntimeClassName
+	}
+	if merged.PlaybookRef == nil && len(first.Command) == 0 {
+		merged.PlaybookRef = second.PlaybookRef
+	}
+	return merged
+}
+
+func mergeList[T any](first, second []T) []T {
+	if len(first) == 0 {
+		return second
+	}
+	return first
+}
+
+// credentialsOf lists the Secrets of users that the pod refers to; its own
+// token is not one of them.
+func credentialsOf(pod *corev1.Pod) []string {
+	var names []string
+	for _, container := range pod.Spec.Containers {
+		for _, variable := range container.Env {
+			if variable.ValueFrom != nil && variable.ValueFrom.SecretKeyRef != nil && variable.ValueFrom.SecretKeyRef.Name != pod.Name {
+				names = append(names, variable.ValueFrom.SecretKeyRef.Name)
+			}
+		}
+		for _, source := range container.EnvFrom {
+			names = append(names, source.SecretRef.Name)
+		}
+	}
+	return names
+}

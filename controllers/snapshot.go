@@ -1,0 +1,233 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/changeset"
+	"github.com/apitomy/axiom-operator/internal/turns"
+)
+
+// snapshotData is what a ControllerRevision of a composition holds.
+type snapshotData struct {
+	Workflow    *runtime.RawExtension `json:"workflow,omitempty"`
+	ActionTypes []api.NamedActionType `json:"actionTypes,omitempty"`
+	Tools       []api.NamedTool       `json:"tools,omitempty"`
+	// Generation of the composition that this is the content of.
+	Generation int64 `json:"generation"`
+	// At is when the snapshot was taken, RFC 3339.
+	At string `json:"at"`
+	// Turn is the composition's turn annotation at that generation; an edit that
+	// keeps it is nobody's but its author's.
+	Turn  string         `json:"turn,omitempty"`
+	Items []snapshotItem `json:"items"`
+}
+
+// snapshotItem is one item's history: what it is now, and who made it so.
+type snapshotItem struct {
+	Type api.ItemType `json:"type"`
+	Name string       `json:"name"`
+	// ContentRevision is empty when the item was removed.
+	ContentRevision string     `json:"contentRevision"`
+	Author          api.Author `json:"author"`
+	Username        string     `json:"username,omitempty"`
+	Turn            string     `json:"turn,omitempty"`
+	// Generation at which the item got this content.
+	Generation int64 `json:"generation"`
+}
+
+// snapshotRecord is a snapshot and the object that holds it.
+type snapshotRecord struct {
+	name string
+	data snapshotData
+}
+
+// Snapshot is an immutable definition that a run may execute.
+type Snapshot struct {
+	// Name of the ControllerRevision.
+	Name string
+	// Revision of the workflow; empty when the snapshot has none.
+	Revision string
+	// Workflow document, nil when the snapshot has none.
+	Workflow changeset.Document
+	// ActionTypes and Tools of the composition at that time.
+	ActionTypes []api.NamedActionType
+	Tools       []api.NamedTool
+}
+
+// findSnapshot returns the newest snapshot of the composition whose workflow
+// has the revision, nil when history has none.
+func findSnapshot(ctx context.Context, reader client.Reader, comp *api.Composition, revision string) (*Snapshot, error) {
+	records, err := listSnapshots(ctx, reader, comp)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range slices.Backward(records) {
+		if record.data.workflowRevision() == revision {
+			return record.snapshot()
+		}
+	}
+	return nil, nil //nolint:nilnil // an unknown revision is an ordinary answer
+}
+
+// loadSnapshot returns the snapshot of a name, nil when it does not exist.
+func loadSnapshot(ctx context.Context, reader client.Reader, namespace, name string) (*Snapshot, error) {
+	object := &appsv1.ControllerRevision{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // a lost snapshot is an ordinary answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w", name, err)
+	}
+	record, err := readSnapshot(object)
+	if err != nil {
+		return nil, err
+	}
+	return record.snapshot()
+}
+
+// listSnapshots returns the composition's history, oldest first.
+func listSnapshots(ctx context.Context, reader client.Reader, comp *api.Composition) ([]snapshotRecord, error) {
+	list := &appsv1.ControllerRevisionList{}
+	err := reader.List(ctx, list, client.InNamespace(comp.Namespace), client.MatchingLabels{api.LabelComposition: comp.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list snapshots of composition %s: %w", comp.Name, err)
+	}
+	var records []snapshotRecord
+	for i := range list.Items {
+		if !metav1.IsControlledBy(&list.Items[i], comp) {
+			continue
+		}
+		record, err := readSnapshot(&list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	slices.SortFunc(records, func(a, b snapshotRecord) int { return cmp.Compare(a.data.Generation, b.data.Generation) })
+	return records, nil
+}
+
+func readSnapshot(object *appsv1.ControllerRevision) (snapshotRecord, error) {
+	record := snapshotRecord{name: object.Name}
+	if err := json.Unmarshal(object.Data.Raw, &record.data); err != nil {
+		return record, fmt.Errorf("decode snapshot %s: %w", object.Name, err)
+	}
+	return record, nil
+}
+
+func (r snapshotRecord) snapshot() (*Snapshot, error) {
+	doc, err := turns.Document(r.data.Workflow)
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w", r.name, err)
+	}
+	return &Snapshot{
+		Name: r.name, Revision: r.data.workflowRevision(), Workflow: doc, ActionTypes: r.data.ActionTypes, Tools: r.data.Tools,
+	}, nil
+}
+
+func (d snapshotData) workflowRevision() string {
+	for _, item := range d.Items {
+		if item.Type == api.ItemWorkflow {
+			return item.ContentRevision
+		}
+	}
+	return ""
+}
+
+func (d snapshotData) item(kind api.ItemType, name string) (snapshotItem, bool) {
+	i := slices.IndexFunc(d.Items, func(item snapshotItem) bool { return item.Type == kind && item.Name == name })
+	if i < 0 {
+		return snapshotItem{}, false
+	}
+	return d.Items[i], true
+}
+
+// snapshotName is the same for every controller that takes the snapshot.
+func snapshotName(comp *api.Composition, generation int64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", comp.UID, generation))
+	return comp.Name + "-" + hex.EncodeToString(sum[:5])
+}
+
+func snapshotObject(comp *api.Composition, data snapshotData) (*appsv1.ControllerRevision, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("encode snapshot: %w", err)
+	}
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            snapshotName(comp, data.Generation),
+			Namespace:       comp.Namespace,
+			Labels:          map[string]string{api.LabelComposition: comp.Name},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(comp, api.GroupVersion.WithKind("Composition"))},
+		},
+		Revision: data.Generation,
+		Data:     runtime.RawExtension{Raw: raw},
+	}, nil
+}
+
+// attribution is who made what is new at this generation.
+type attribution struct {
+	author   api.Author
+	username string
+	turn     string
+}
+
+// nextSnapshot returns the composition's snapshot at its present generation,
+// and whether any content differs from the newest one there is.
+func nextSnapshot(comp *api.Composition, items []api.ItemStatus, newest *snapshotData, by attribution, now time.Time) (snapshotData, bool) {
+	data := snapshotData{
+		Workflow:    comp.Spec.Workflow,
+		ActionTypes: comp.Spec.ActionTypes,
+		Tools:       comp.Spec.Tools,
+		Generation:  comp.Generation,
+		At:          now.UTC().Format(time.RFC3339),
+		Turn:        comp.Annotations[api.AnnotationTurn],
+	}
+	previous := snapshotData{}
+	if newest != nil {
+		previous = *newest
+	}
+	changed := false
+	for _, item := range items {
+		entry, known := previous.item(item.Type, item.Name)
+		if !known || entry.ContentRevision != item.ContentRevision {
+			changed = true
+			entry = by.entry(item.Type, item.Name, item.ContentRevision, comp.Generation)
+		}
+		data.Items = append(data.Items, entry)
+	}
+	for _, entry := range previous.Items {
+		if entry.ContentRevision == "" || hasItem(items, entry.Type, entry.Name) {
+			continue
+		}
+		changed = true
+		data.Items = append(data.Items, by.entry(entry.Type, entry.Name, "", comp.Generation))
+	}
+	return data, changed
+}
+
+func (a attribution) entry(kind api.ItemType, name, revision string, generation int64) snapshotItem {
+	return snapshotItem{
+		Type: kind, Name: name, ContentRevision: revision, Author: a.author, Username: a.username, Turn: a.turn, Generation: generation,
+	}
+}
+
+func hasItem(items []api.ItemStatus, kind api.ItemType, name string) bool {
+	return slices.ContainsFunc(items, func(item api.ItemStatus) bool { return item.Type == kind && item.Name == name })
+}

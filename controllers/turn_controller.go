@@ -1,0 +1,196 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/expression"
+)
+
+// TurnReconciler takes a turn from its message to its end: it claims the
+// composition, queues the prompt in the agent's session, combines what the
+// agent changed, and applies it when a person accepts.
+//
+//	Pending ─▶ Working ─▶ AwaitingResolution ─▶ Applied | Rejected | Stale | Failed
+//	   │          └─────▶ Completed | Failed
+//	   └─────▶ Refused
+type TurnReconciler struct {
+	// Client reads from the cache.
+	Client client.Client
+	// Direct reads and writes the API server without a cache.
+	Direct client.Client
+	// Clock dates turns and times them out.
+	Clock clock.PassiveClock
+	// Recorder tells people of transitions.
+	Recorder events.EventRecorder
+	// Expressions compiles the result's expressions.
+	Expressions *expression.Cache
+}
+
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns/finalizers,verbs=update
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// step is what one pass of a turn decided beside its status.
+type step struct {
+	// again is when to look again; zero: when something changes.
+	again time.Duration
+	// comp is what events are about, nil when it is gone.
+	comp *api.Composition
+}
+
+// SetupWithManager registers the controller.
+func (r *TurnReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.Turn{}).
+		Watches(&api.AgentSession{}, handler.EnqueueRequestsFromMapFunc(turnOfSession)).
+		Watches(&api.Composition{}, handler.EnqueueRequestsFromMapFunc(r.openTurnsOf)).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// Reconcile moves a turn as far as it can go now.
+func (r *TurnReconciler) Reconcile(ctx context.Context, turn *api.Turn) (ctrl.Result, error) {
+	if !turn.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	before := turn.DeepCopy()
+
+	done, stepErr := r.step(ctx, turn)
+	setTurnConditions(turn)
+
+	if err := errors.Join(stepErr, r.report(ctx, before, turn, done.comp)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: done.again}, nil
+}
+
+func (r *TurnReconciler) step(ctx context.Context, turn *api.Turn) (step, error) {
+	switch turn.Status.State {
+	case "", api.TurnPending:
+		return r.start(ctx, turn)
+	case api.TurnWorking:
+		return r.work(ctx, turn)
+	case api.TurnAwaitingResolution:
+		return r.resolve(ctx, turn)
+	}
+	return step{}, nil
+}
+
+// report writes the status once, then tells of the transition it made.
+func (r *TurnReconciler) report(ctx context.Context, before, turn *api.Turn, comp *api.Composition) error {
+	if equalStatus(before.Status, turn.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, turn); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("update turn status: %w", err)
+	}
+	if comp != nil && before.Status.State != turn.Status.State {
+		r.announce(turn, comp)
+	}
+	return nil
+}
+
+// announcements are the Events of a turn's states, on its composition.
+var announcements = map[api.TurnPhase]struct{ kind, reason, note string }{
+	api.TurnWorking:            {corev1.EventTypeNormal, "TurnStarted", "turn %s started"},
+	api.TurnAwaitingResolution: {corev1.EventTypeNormal, "ChangeSetReady", "turn %s waits for a resolution"},
+	api.TurnCompleted:          {corev1.EventTypeNormal, "TurnCompleted", "turn %s ended without workflow changes"},
+	api.TurnApplied:            {corev1.EventTypeNormal, "TurnApplied", "turn %s was applied"},
+	api.TurnRejected:           {corev1.EventTypeNormal, "TurnRejected", "turn %s was rejected"},
+	api.TurnStale:              {corev1.EventTypeWarning, "TurnStale", "turn %s no longer fits the workflow"},
+	api.TurnFailed:             {corev1.EventTypeWarning, "TurnFailed", "turn %s failed"},
+	api.TurnRefused:            {corev1.EventTypeWarning, "TurnRefused", "turn %s was refused"},
+}
+
+func (r *TurnReconciler) announce(turn *api.Turn, comp *api.Composition) {
+	if a, announced := announcements[turn.Status.State]; announced {
+		r.Recorder.Eventf(comp, turn, a.kind, a.reason, "Turn", a.note, turn.Name)
+	}
+}
+
+func (r *TurnReconciler) content() content.Store {
+	return content.Store{Client: r.Direct}
+}
+
+// now is cut to seconds, the resolution of status times, so that a status read
+// back is equal to the one written.
+func (r *TurnReconciler) now() *metav1.Time {
+	now := metav1.NewTime(r.Clock.Now()).Rfc3339Copy()
+	return &now
+}
+
+// readComposition reads the turn's composition live, nil when it is gone.
+func (r *TurnReconciler) readComposition(ctx context.Context, turn *api.Turn) (*api.Composition, error) {
+	comp := &api.Composition{}
+	err := r.Direct.Get(ctx, types.NamespacedName{Namespace: turn.Namespace, Name: turn.Spec.CompositionRef.Name}, comp)
+	if apierrors.IsNotFound(err) || err == nil && !comp.DeletionTimestamp.IsZero() {
+		return nil, nil //nolint:nilnil // a composition that is gone is an ordinary answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read composition: %w", err)
+	}
+	return comp, nil
+}
+
+// turnOfSession maps a session to the turns that it works or worked for.
+func turnOfSession(_ context.Context, object client.Object) []reconcile.Request {
+	session, isSession := object.(*api.AgentSession)
+	if !isSession {
+		return nil
+	}
+	var requests []reconcile.Request
+	if prompt := session.Status.Prompt; prompt != nil {
+		requests = append(requests, requestFor(session.Namespace, prompt.ID))
+	}
+	if turn := session.Status.CurrentTurn; turn != "" {
+		requests = append(requests, requestFor(session.Namespace, turn))
+	}
+	return requests
+}
+
+// openTurnsOf maps a composition to its turns that may have waited for it.
+func (r *TurnReconciler) openTurnsOf(ctx context.Context, object client.Object) []reconcile.Request {
+	comp, isComposition := object.(*api.Composition)
+	if !isComposition {
+		return nil
+	}
+	found, err := turnsOf(ctx, r.Client, comp)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Turns of a composition could not be listed", "composition", comp.Name)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range found {
+		switch found[i].Status.State {
+		case "", api.TurnPending, api.TurnWorking, api.TurnAwaitingResolution:
+			requests = append(requests, requestFor(found[i].Namespace, found[i].Name))
+		}
+	}
+	return requests
+}
+
+func requestFor(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}

@@ -1,0 +1,119 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/changeset"
+	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/turns"
+	"github.com/apitomy/axiom-operator/internal/workflow"
+)
+
+const (
+	failedNoticePrefix = "The AI turn ended with an error: "
+	failedNoticeDirect = " Workflow changes from this turn were discarded; action type and tool changes were kept (use Undo AI turn to revert them)."
+	failedNoticeStaged = " All changes from this turn were discarded."
+	detailSessionEnded = "The agent session ended"
+
+	maxDetail = 4096
+)
+
+// finish records what came of the agent's work: a combined change set that
+// waits for a person, nothing to resolve, or a failure.
+func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.Composition, result *api.PromptResult) error {
+	if result == nil {
+		result = &api.PromptResult{Outcome: api.OutcomeFailed}
+	}
+	status := &turn.Status
+	status.Reply, status.ReplyRef, status.Usage = result.Reply, result.ReplyRef, result.Usage
+	if result.Outcome == api.OutcomeFailed {
+		failAgent(turn, comp, result.Detail, r.now())
+		return nil
+	}
+	sets, err := turns.ChangeSets(ctx, r.content(), turn)
+	if err != nil {
+		return err
+	}
+	combined, any := changeset.Combine(turn.Name, status.BaseRevision, api.AuthorWorkbench, sets)
+	if !any {
+		status.State, status.FinishedAt = api.TurnCompleted, r.now()
+		return nil
+	}
+	return r.publish(ctx, turn, combined)
+}
+
+// publish verifies the combined change set against the turn's base before
+// anybody may decide on it.
+func (r *TurnReconciler) publish(ctx context.Context, turn *api.Turn, combined changeset.ChangeSet) error {
+	base, err := turns.Base(ctx, r.content(), turn)
+	if err != nil {
+		return err
+	}
+	result, rejection := changeset.Apply(base, combined.Ops)
+	if rejection != nil {
+		return fmt.Errorf("apply combined change set: %s: %s", rejection.Code, rejection.Reason)
+	}
+	revision, err := changeset.Revision(result)
+	if err != nil {
+		return fmt.Errorf("take result revision: %w", err)
+	}
+	status := &turn.Status
+	if revision != status.WorkingRevision {
+		return fmt.Errorf("combined change set gives %s, not the working revision %s", revision, status.WorkingRevision)
+	}
+	if err := r.keepCombined(ctx, turn, combined); err != nil {
+		return err
+	}
+	status.Ops = int32(min(len(combined.Ops), turns.MaxOps)) //nolint:gosec // bounded by the line itself
+	status.ResultRevision = revision
+	status.Diff = truncate(changeset.Diff(base, result).String(), 65536)
+	status.Problems = nil
+	for _, problem := range workflow.Validate(result, r.Expressions) {
+		status.Problems = append(status.Problems, problemOf(problem))
+	}
+	status.Problems = errorsFirst(status.Problems)
+	status.Problems = status.Problems[:min(len(status.Problems), maxProblems)]
+	status.State, status.FinishedAt = api.TurnAwaitingResolution, r.now()
+	return nil
+}
+
+func (r *TurnReconciler) keepCombined(ctx context.Context, turn *api.Turn, combined changeset.ChangeSet) error {
+	data, err := json.Marshal(combined)
+	if err != nil {
+		return fmt.Errorf("encode combined change set: %w", err)
+	}
+	if len(data) <= content.MaxInline {
+		turn.Status.ChangeSet = &runtime.RawExtension{Raw: data}
+		return nil
+	}
+	ref, err := r.content().Put(ctx, turn, data)
+	if err != nil {
+		return err
+	}
+	turn.Status.ChangeSetRef = &ref
+	return nil
+}
+
+// failAgent ends a turn whose agent failed, and says to the person what became
+// of its changes.
+func failAgent(turn *api.Turn, comp *api.Composition, detail string, now *metav1.Time) {
+	if detail == "" {
+		detail = detailSessionEnded
+	}
+	suffix := failedNoticeDirect
+	if comp.Spec.Agent.ItemPolicy == api.ItemStaged {
+		suffix = failedNoticeStaged
+	}
+	fail(turn, detail, now)
+	turn.Status.Notices = append(turn.Status.Notices, truncate(failedNoticePrefix+detail+suffix, maxDetail))
+}
+
+func fail(turn *api.Turn, detail string, now *metav1.Time) {
+	turn.Status.State, turn.Status.Detail, turn.Status.FinishedAt = api.TurnFailed, truncate(detail, maxDetail), now
+}

@@ -1,0 +1,290 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/expression"
+)
+
+// RunOptions are the operator's settings for runs.
+type RunOptions struct {
+	// OperatorImage has axiom-runner.
+	OperatorImage string
+	// ScriptImages run scripts that name no image, by interpreter.
+	ScriptImages map[string]string
+	// Resources of a script's container; what is unset has the operator's defaults.
+	Resources *corev1.ResourceRequirements
+	// Gateway is how pods reach the operator.
+	Gateway GatewayOptions
+	// PullPolicy of all containers.
+	PullPolicy corev1.PullPolicy
+	// Random gives tokens.
+	Random io.Reader
+}
+
+// WorkflowRunReconciler carries runs from their start to their end: it lets
+// the engine decide what follows from what came to pass, commits that in one
+// status update, and then creates the tasks and pods that the status names.
+//
+//	Pending ─▶ Running ◀─▶ Waiting | Suspended ─▶ Completed | Failed | Cancelled
+type WorkflowRunReconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server. Secrets are only ever read through it, by name.
+	Live client.Reader
+	// Clock is what deadlines are compared with.
+	Clock clock.PassiveClock
+	// Recorder tells people of transitions.
+	Recorder events.EventRecorder
+	// Options are the operator's settings.
+	Options RunOptions
+	// Expressions compiles expressions.
+	Expressions *expression.Cache
+
+	definitions runDefinitions
+}
+
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns/finalizers,verbs=update
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=humantasks,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=humantasks/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=actiontypes;compositions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;create
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// SetupWithManager registers the controller. The manager's cache should hold
+// only the pods and ConfigMaps that carry the label of a run or a session.
+func (r *WorkflowRunReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.WorkflowRun{}).
+		Owns(&api.HumanTask{}).
+		Owns(&corev1.Pod{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&api.Composition{}, handler.EnqueueRequestsFromMapFunc(r.runsWaitingFor)).
+		Complete(r)
+}
+
+// runsWaitingFor finds the runs of a composition that have no definition yet.
+func (r *WorkflowRunReconciler) runsWaitingFor(ctx context.Context, comp client.Object) []reconcile.Request {
+	var runs api.WorkflowRunList
+	if err := r.Client.List(ctx, &runs, client.InNamespace(comp.GetNamespace())); err != nil {
+		return nil // the cache is not there yet, and then every run is looked at anyway
+	}
+	var requests []reconcile.Request
+	for i := range runs.Items {
+		run := &runs.Items[i]
+		if run.Spec.CompositionRef.Name == comp.GetName() && run.Status.Definition == nil && !isRunFinished(run) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})
+		}
+	}
+	return requests
+}
+
+// maxRunPasses bounds how often one reconcile starts over.
+const maxRunPasses = 20
+
+// Reconcile carries a run as far as it can go now.
+func (r *WorkflowRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	run := &api.WorkflowRun{}
+	err := r.Client.Get(ctx, req.NamespacedName, run)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("read run: %w", err)
+	}
+	if err := r.releaseOrphans(ctx, req.NamespacedName, run.UID); err != nil {
+		return ctrl.Result{}, err
+	}
+	var failed []runDelivery
+	for range maxRunPasses {
+		if run == nil || run.UID == "" || !run.DeletionTimestamp.IsZero() {
+			return ctrl.Result{}, nil
+		}
+		pass, err := r.pass(ctx, run, failed)
+		if err != nil && !apierrors.IsConflict(err) {
+			return ctrl.Result{}, err
+		}
+		if err == nil && len(pass.failed) == 0 {
+			return ctrl.Result{RequeueAfter: pass.again}, nil
+		}
+		failed = pass.failed
+		if run, err = r.live(ctx, run); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: time.Second}, nil
+}
+
+// runPass is what is left after one pass.
+type runPass struct {
+	// failed children, to be delivered by the next pass.
+	failed []runDelivery
+	// again is when to look again; zero: when something changes.
+	again time.Duration
+}
+
+// pass reads, decides, commits and acts once. A conflict means that it was
+// computed from an old run and changed nothing.
+func (r *WorkflowRunReconciler) pass(ctx context.Context, run *api.WorkflowRun, failed []runDelivery) (runPass, error) {
+	state, err := r.gather(ctx, run)
+	if err != nil {
+		return runPass{}, err
+	}
+	plan, err := r.decide(ctx, state, failed)
+	if err != nil {
+		return runPass{}, err
+	}
+	committed, err := r.commit(ctx, state, plan)
+	if err != nil || plan.isLost {
+		return runPass{}, err
+	}
+	var next runPass
+	if next.failed, err = r.act(ctx, state, committed); err != nil {
+		return runPass{}, err
+	}
+	isClean, err := r.cleanUp(ctx, state, committed)
+	if err != nil {
+		return runPass{}, err
+	}
+	next.again = nextRunMoment(state, committed)
+	if isClean && isRunExpired(committed, state.now) {
+		return runPass{}, r.remove(ctx, committed)
+	}
+	return next, nil
+}
+
+func (r *WorkflowRunReconciler) decide(ctx context.Context, state *runState, failed []runDelivery) (runPlan, error) {
+	if isRunFinished(state.run) {
+		return runPlan{}, nil
+	}
+	if state.run.Status.Instance == nil {
+		return decideStart(ctx, state)
+	}
+	deliveries := append(collectDeliveries(state), failed...)
+	isEnding := state.run.Spec.Cancel || isPastDeadline(state)
+	if len(deliveries) > 0 || isEnding {
+		// A run whose values were deleted can still be ended.
+		if err := r.hydrate(ctx, state.run, &state.instance); err != nil && (!isEnding || !apierrors.IsNotFound(err)) {
+			return runPlan{}, err
+		}
+	}
+	return decideStep(ctx, state, deliveries)
+}
+
+// commit stores the values that the new status refers to, then writes the
+// status, and returns the run as it stands. A status that says the same as the
+// old one is not written.
+func (r *WorkflowRunReconciler) commit(ctx context.Context, state *runState, plan runPlan) (*api.WorkflowRun, error) {
+	status, pending, err := nextRunStatus(state, plan)
+	if err != nil {
+		return nil, err
+	}
+	if apiequality.Semantic.DeepEqual(&state.run.Status, status) {
+		return state.run, nil
+	}
+	for _, data := range pending {
+		if _, err := r.contents().Put(ctx, state.run, data); err != nil {
+			return nil, err
+		}
+	}
+	setReceipts(status, state.children)
+	committed := state.run.DeepCopy()
+	committed.Status = *status
+	if err := r.Client.Status().Update(ctx, committed); err != nil {
+		return nil, fmt.Errorf("update run status: %w", err)
+	}
+	r.announce(state.run, committed)
+	return committed, nil
+}
+
+// announce tells people of a change of phase. Notes name places and codes, no
+// values.
+func (r *WorkflowRunReconciler) announce(before, after *api.WorkflowRun) {
+	if r.Recorder == nil || before.Status.Phase == after.Status.Phase {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if after.Status.Phase == api.RunFailed {
+		kind = corev1.EventTypeWarning
+	}
+	note := "run is " + string(after.Status.Phase)
+	if after.Status.Instance != nil && after.Status.Instance.Failure != nil {
+		failure := after.Status.Instance.Failure
+		note += ": " + failure.Code + " in " + failure.Phase + atActivation(failure.Activation)
+	}
+	r.Recorder.Eventf(after, nil, kind, string(after.Status.Phase), "Step", "%s", truncate(note, maxRunNote))
+}
+
+// maxRunNote is what an Event's note may have.
+const maxRunNote = 1000
+
+// nextRunMoment is the time until the run must be looked at although nothing
+// changed, zero if it need not be.
+func nextRunMoment(state *runState, run *api.WorkflowRun) time.Duration {
+	moments := runMoments{now: state.now}
+	if end := runExpiry(run); !end.IsZero() {
+		moments.add(end)
+	}
+	if isRunFinished(run) || run.Status.Instance == nil {
+		return moments.until()
+	}
+	moments.add(activeDeadline(run))
+	for _, branch := range run.Status.Instance.ActiveBranches {
+		moments.add(runMoment(branch.NotBefore))
+		moments.add(runMoment(branch.Deadline))
+		if branch.Child == nil {
+			continue
+		}
+		if pod := state.children.pods[branch.Child.Name]; pod != nil {
+			moments.add(attemptMoment(pod))
+		}
+	}
+	return moments.until()
+}
+
+// runExpiry is when a finished run is deleted, zero if it is kept.
+func runExpiry(run *api.WorkflowRun) time.Time {
+	if run.Status.FinishedAt == nil || run.Spec.TTLSecondsAfterFinished == nil {
+		return time.Time{}
+	}
+	return run.Status.FinishedAt.Add(time.Duration(*run.Spec.TTLSecondsAfterFinished) * time.Second)
+}
+
+func isRunExpired(run *api.WorkflowRun, now time.Time) bool {
+	end := runExpiry(run)
+	return !end.IsZero() && !now.Before(end)
+}
+
+// runLiveClient writes as a client does, but reads from the API server.
+type runLiveClient struct {
+	client.Client
+	live client.Reader
+}
+
+// Get reads one object from the API server.
+func (c runLiveClient) Get(ctx context.Context, key types.NamespacedName, obj client.Object, opts ...client.GetOption) error {
+	return c.live.Get(ctx, key, obj, opts...)
+}
+
+// List reads objects from the API server.
+func (c runLiveClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return c.live.List(ctx, list, opts...)
+}

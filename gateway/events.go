@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/gateway/openapi"
+	"github.com/apitomy/axiom-operator/gateway/openapi/server"
+	"github.com/apitomy/axiom-operator/internal/journal"
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+)
+
+const (
+	// maxEventType bounds the type of an event, in characters.
+	maxEventType = 64
+	// activityInterval is how far the recorded time of activity may lag behind.
+	activityInterval = time.Minute
+)
+
+// AppendEvents appends a batch of the runner's events to the session's journal.
+func (s *Server) AppendEvents(ctx context.Context, request server.AppendEventsRequestObject) (server.AppendEventsResponseObject, error) {
+	batch, err := readEvents(request.Body.Events)
+	if err != nil {
+		return nil, err
+	}
+	who := callerOf(ctx)
+	// A session is ready when its agent is, whether or not the journal can be
+	// written: the runner repeats the batch until it can.
+	if err := s.noteReady(ctx, who, batch); err != nil {
+		return nil, err
+	}
+	var accepted int64
+	err = settle(func() error {
+		accepted, err = s.journals.Append(ctx, who.session, batch)
+		return err
+	})
+	if err != nil {
+		return nil, gapOf(err)
+	}
+	if len(batch) > 0 {
+		s.noteActivity(ctx, who)
+	}
+	return server.AppendEvents200JSONResponse{AcceptedThrough: accepted}, nil
+}
+
+// gapOf makes a conflict of a gap, and leaves other errors alone.
+func gapOf(err error) error {
+	var gap *journal.GapError
+	if !errors.As(err, &gap) {
+		return fmt.Errorf("append to journal: %w", err)
+	}
+	p := conflict("Events are missing: expected sequence %d", gap.Expected)
+	p.Expected, p.Actual = strconv.FormatInt(gap.Expected, 10), strconv.FormatInt(gap.Actual, 10)
+	return p
+}
+
+func readEvents(events []openapi.Event) ([]journal.Entry, error) {
+	batch := make([]journal.Entry, 0, len(events))
+	for i, event := range events {
+		if event.Sequence < 1 {
+			return nil, invalid("events[%d].sequence must be at least 1", i)
+		}
+		if event.Type == "" || utf8.RuneCountInString(event.Type) > maxEventType {
+			return nil, invalid("events[%d].type must have 1 to %d characters", i, maxEventType)
+		}
+		// Data that cannot be read counts as empty, like data that is no object:
+		// one bad event must not keep all later ones out.
+		data, _ := jsonvalue.Decode(event.Data)
+		batch = append(batch, journal.Entry{
+			Event:    journal.Event{Type: event.Type, Data: journal.DataOf(data)},
+			Sequence: event.Sequence,
+		})
+	}
+	return batch, nil
+}
+
+// noteReady makes the session ready when its runner announces an initialised
+// agent.
+func (s *Server) noteReady(ctx context.Context, who caller, batch []journal.Entry) error {
+	isInit := func(entry journal.Entry) bool { return entry.Type == journal.TypeSessionInit }
+	if !slices.ContainsFunc(batch, isInit) {
+		return nil
+	}
+	position, err := s.journals.Position(ctx, who.session)
+	if err != nil {
+		return fmt.Errorf("read journal position: %w", err)
+	}
+	if _, err := position.Accept(who.session.Status.Attempt, batch); err != nil {
+		return gapOf(err)
+	}
+	return s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
+		if status.ReadyAttempt == status.Attempt {
+			return false, nil
+		}
+		status.ReadyAttempt = status.Attempt
+		return true, nil
+	})
+}
+
+// noteActivity records that the agent did something. The events are in the
+// journal by then, so that its failure is nobody's concern.
+func (s *Server) noteActivity(ctx context.Context, who caller) {
+	now := metav1.NewTime(s.clock.Now())
+	err := s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
+		last := status.LastActivityAt
+		if last != nil && now.Sub(last.Time) < activityInterval {
+			return false, nil
+		}
+		status.LastActivityAt = &now
+		return true, nil
+	})
+	if err != nil {
+		s.log.V(1).Info("Could not record activity", "session", who.key, "reason", err.Error())
+	}
+}

@@ -1,0 +1,231 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/gateway/openapi"
+	"github.com/apitomy/axiom-operator/gateway/openapi/server"
+	"github.com/apitomy/axiom-operator/internal/content"
+)
+
+const (
+	// maxWait for a prompt, in seconds.
+	maxWait = 55
+
+	maxStopReason = 64
+	maxFailure    = 4096
+)
+
+var decimal = regexp.MustCompile(`^[0-9]{1,16}(\.[0-9]{1,15})?$`)
+
+// NextPrompt waits for a prompt that the runner does not know, or for the
+// cancellation of the one that it does.
+func (s *Server) NextPrompt(ctx context.Context, request server.NextPromptRequestObject) (server.NextPromptResponseObject, error) {
+	after, wait := request.Params.After, request.Params.Wait
+	if after < 0 || wait < 0 || wait > maxWait {
+		return nil, invalid("after must not be negative, and wait must be from 0 to %d", maxWait)
+	}
+	who := callerOf(ctx)
+	if prompt := promptFor(who.session, after); prompt != nil {
+		return s.deliver(ctx, who.session.Namespace, prompt)
+	}
+	if wait == 0 {
+		return server.NextPrompt204Response{}, nil
+	}
+	prompt, err := s.await(ctx, who, after, time.Duration(wait)*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	if prompt == nil {
+		return server.NextPrompt204Response{}, nil
+	}
+	return s.deliver(ctx, who.session.Namespace, prompt)
+}
+
+// await waits for a prompt that the runner needs to be told of. It returns nil
+// when there is none in time, when the caller is gone, or when the server shuts
+// down: another one goes on then.
+func (s *Server) await(ctx context.Context, who caller, after int64, wait time.Duration) (*api.SessionPrompt, error) {
+	session := who.session.DeepCopy()
+	// Listening begins before the first look, so that nothing falls in between.
+	news, leave := s.bells.listen(client.ObjectKeyFromObject(session))
+	defer leave()
+	timeout := s.clock.NewTimer(wait)
+	defer timeout.Stop()
+	for {
+		if err := s.refresh(ctx, who, session); err != nil {
+			return nil, err
+		}
+		if prompt := promptFor(session, after); prompt != nil {
+			return prompt, nil
+		}
+		select {
+		case _, open := <-news:
+			if !open {
+				return nil, nil
+			}
+		case <-timeout.C():
+			return nil, nil
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// promptFor is the prompt that a runner needs to be told of, nil for none.
+func promptFor(session *api.AgentSession, after int64) *api.SessionPrompt {
+	prompt := session.Status.Prompt
+	if prompt == nil || prompt.State == api.PromptDone {
+		return nil
+	}
+	if prompt.Sequence > after || prompt.Sequence == after && prompt.Cancel {
+		return prompt
+	}
+	return nil
+}
+
+func (s *Server) deliver(ctx context.Context, namespace string, prompt *api.SessionPrompt) (server.NextPromptResponseObject, error) {
+	text, err := s.contents.Get(ctx, namespace, prompt.Ref.Digest)
+	if err != nil {
+		return nil, fmt.Errorf("read prompt: %w", err)
+	}
+	return server.NextPrompt200JSONResponse{
+		Sequence:        prompt.Sequence,
+		ID:              prompt.ID,
+		Text:            string(text),
+		NewConversation: prompt.NewConversation,
+		Cancel:          prompt.Cancel,
+	}, nil
+}
+
+// AckPrompt notes that the runner has the prompt.
+func (s *Server) AckPrompt(ctx context.Context, request server.AckPromptRequestObject) (server.AckPromptResponseObject, error) {
+	now := metav1.NewTime(s.clock.Now())
+	err := s.updateSession(ctx, callerOf(ctx), func(status *api.AgentSessionStatus) (bool, error) {
+		return acknowledge(status, request.ID, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return server.AckPrompt204Response{}, nil
+}
+
+func acknowledge(status *api.AgentSessionStatus, id string, now metav1.Time) (changed bool, err error) {
+	prompt, err := currentPrompt(status, id)
+	if err != nil {
+		return false, err
+	}
+	isKnown := prompt.State == api.PromptDelivered && prompt.Attempt == status.Attempt
+	if isKnown || prompt.State == api.PromptDone {
+		return false, nil
+	}
+	prompt.State, prompt.Attempt = api.PromptDelivered, status.Attempt
+	status.LastActivityAt = &now
+	return true, nil
+}
+
+func currentPrompt(status *api.AgentSessionStatus, id string) (*api.SessionPrompt, error) {
+	if status.Prompt == nil || status.Prompt.ID != id {
+		return nil, conflict("Prompt %s is not the current one", cut(id, maxShownRevision))
+	}
+	return status.Prompt, nil
+}
+
+// FinishPrompt records how the prompt ended.
+func (s *Server) FinishPrompt(ctx context.Context, request server.FinishPromptRequestObject) (server.FinishPromptResponseObject, error) {
+	result, err := readResult(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	who := callerOf(ctx)
+	if _, err := currentPrompt(&who.session.Status, request.ID); err != nil {
+		return nil, err
+	}
+	if result.Reply, result.ReplyRef, err = s.keepReply(ctx, who.session, request.Body.Reply); err != nil {
+		return nil, err
+	}
+	now := metav1.NewTime(s.clock.Now())
+	err = s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
+		return finish(status, request.ID, result, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return server.FinishPrompt204Response{}, nil
+}
+
+func finish(status *api.AgentSessionStatus, id string, result *api.PromptResult, now metav1.Time) (changed bool, err error) {
+	prompt, err := currentPrompt(status, id)
+	if err != nil {
+		return false, err
+	}
+	if prompt.State == api.PromptDone {
+		if !equality.Semantic.DeepEqual(prompt.Result, result) {
+			return false, conflict("Prompt %s already has another result", id)
+		}
+		return false, nil
+	}
+	// The acknowledgement may have been lost; the result says as much.
+	prompt.State, prompt.Attempt, prompt.Result = api.PromptDone, status.Attempt, result
+	status.LastActivityAt = &now
+	return true, nil
+}
+
+// readResult reads all of a result but the reply.
+func readResult(body *openapi.PromptResult) (*api.PromptResult, error) {
+	if !body.Outcome.Valid() {
+		return nil, invalid("outcome must be Completed, Interrupted or Failed")
+	}
+	usage, err := readUsage(body.Usage)
+	if err != nil {
+		return nil, err
+	}
+	return &api.PromptResult{
+		Outcome:    api.PromptOutcome(body.Outcome),
+		StopReason: cut(body.StopReason, maxStopReason),
+		Detail:     cut(body.Detail, maxFailure),
+		Usage:      usage,
+	}, nil
+}
+
+func readUsage(usage *openapi.Usage) (*api.Usage, error) {
+	if usage == nil {
+		return nil, nil
+	}
+	if usage.InputTokens < 0 || usage.OutputTokens < 0 {
+		return nil, invalid("numbers of tokens must not be negative")
+	}
+	if usage.CostUSD != "" && !decimal.MatchString(usage.CostUSD) {
+		return nil, invalid("costUSD must be a decimal number, such as 0.0312")
+	}
+	read := &api.Usage{InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD}
+	if usage.Duration != "" {
+		duration, err := time.ParseDuration(usage.Duration)
+		if err != nil || duration < 0 {
+			return nil, invalid("duration must be a duration, such as 1m4s")
+		}
+		read.Duration = &metav1.Duration{Duration: duration}
+	}
+	return read, nil
+}
+
+// keepReply returns what the session's status holds of a reply: the text, or
+// where it is kept.
+func (s *Server) keepReply(ctx context.Context, session *api.AgentSession, reply string) (string, *api.ContentRef, error) {
+	if len(reply) <= content.MaxInline {
+		return reply, nil, nil
+	}
+	ref, err := s.contents.Put(ctx, session, []byte(reply))
+	if err != nil {
+		return "", nil, fmt.Errorf("store reply: %w", err)
+	}
+	return "", &ref, nil
+}

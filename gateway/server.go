@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/gateway/openapi/server"
+	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/journal/store"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	// requestTimeout is longer than the longest wait for a prompt: it would end
+	// that one too.
+	requestTimeout  = 90 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 15 * time.Second
+	maxHeader       = 16 << 10
+)
+
+// Options are what a server works with.
+type Options struct {
+	// Client writes.
+	Client client.Client
+	// Reader reads live, past every cache: what another replica has just
+	// written must be seen.
+	Reader client.Reader
+	// Informers wake those who wait for a prompt.
+	Informers cache.Informers
+	// Expressions are compiled for the whole process.
+	Expressions *expression.Cache
+	// Template returns a session template by name, its system prompt rendered;
+	// a built-in one, else that of the namespace. The error is a not-found
+	// error of the API if there is none.
+	Template func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error)
+	// Clock tells the time, and when a wait is over.
+	Clock clock.Clock
+	// Log takes what went wrong and is not the caller's fault.
+	Log logr.Logger
+	// Address to serve on, such as :8443.
+	Address string
+	// GetCertificate returns the present serving certificate.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+}
+
+// Server is the gateway. It is made by [New].
+type Server struct {
+	live        client.Client
+	contents    content.Store
+	journals    store.Store
+	expressions *expression.Cache
+	template    func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error)
+	clock       clock.Clock
+	log         logr.Logger
+
+	informers      cache.Informers
+	address        string
+	getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+	rates rates
+	bells bells
+}
+
+var _ server.StrictServerInterface = (*Server)(nil)
+
+// New makes a server. It serves once [Server.Start] runs.
+func New(options Options) *Server {
+	live := liveClient{Client: options.Client, reader: options.Reader}
+	return &Server{
+		live:           live,
+		contents:       content.Store{Client: live},
+		journals:       store.Store{Client: live, Reader: live},
+		expressions:    options.Expressions,
+		template:       options.Template,
+		clock:          options.Clock,
+		log:            options.Log,
+		informers:      options.Informers,
+		address:        options.Address,
+		getCertificate: options.GetCertificate,
+	}
+}
+
+// liveClient writes as its client does, and reads past that client's cache.
+type liveClient struct {
+	client.Client
+	reader client.Reader
+}
+
+// Get implements [client.Reader].
+func (c liveClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return c.reader.Get(ctx, key, object, options...)
+}
+
+// List implements [client.Reader].
+func (c liveClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return c.reader.List(ctx, list, options...)
+}
+
+// Handler serves all routes.
+func (s *Server) Handler() http.Handler {
+	strict := server.NewStrictHandlerWithOptions(s, nil, server.StrictHTTPServerOptions{
+		RequestErrorHandlerFunc:  misread,
+		ResponseErrorHandlerFunc: s.fail,
+	})
+	mux := http.NewServeMux()
+	server.HandlerWithOptions(strict, server.StdHTTPServerOptions{
+		BaseURL:          basePath,
+		BaseRouter:       guardedMux{ServeMux: mux, server: s, policies: policies()},
+		ErrorHandlerFunc: misread,
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /readyz", s.serveReady)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { notFound("No such route").write(w) })
+	return mux
+}
+
+// serveReady tells whether waiting for a prompt would be in vain.
+func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if !s.bells.connected() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// NeedLeaderElection implements the manager's interface: every replica serves.
+func (s *Server) NeedLeaderElection() bool {
+	return false
+}
+
+// Start serves until the context ends, and then until the requests that are on
+// their way are answered.
+func (s *Server) Start(ctx context.Context) error {
+	listener, err := net.Listen("tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if err := s.connectBells(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return s.serve(ctx, listener)
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	web := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      requestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		TLSConfig: &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: s.getCertificate,
+			// Long polls make poor use of HTTP/2, and its streams are one more
+			// thing that an agent could exhaust.
+			NextProtos: []string{"http/1.1"},
+		},
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		s.bells.close()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		stopped <- web.Shutdown(drain)
+	})
+	s.log.Info("Serving the gateway", "address", listener.Addr().String())
+	err := web.ServeTLS(listener, "", "")
+	if stop() { // the context did not end: serving failed
+		return fmt.Errorf("serve gateway: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		return fmt.Errorf("shut gateway down: %w", err)
+	}
+	return nil
+}

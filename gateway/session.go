@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/gateway/openapi"
+	"github.com/apitomy/axiom-operator/gateway/openapi/server"
+)
+
+const defaultTurnTimeout = 30 * time.Minute
+
+// builtInServers are the aliases of the operator's own MCP servers, each with
+// how the names of its tools begin.
+var builtInServers = []struct{ alias, toolPrefix string }{
+	{"@axiom-workbench", "mcp__workbench__"},
+	{"@axiom-assistant", "mcp__axiom__"},
+}
+
+// GetSession tells a runner how to set its agent up.
+func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObject) (server.GetSessionResponseObject, error) {
+	session := callerOf(ctx).session
+	template, err := s.template(ctx, session.Namespace, session.Spec.TemplateRef.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, notFound("Session template %s not found", session.Spec.TemplateRef.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read session template: %w", err)
+	}
+	position, err := s.journals.Position(ctx, session)
+	if err != nil {
+		return nil, fmt.Errorf("read journal position: %w", err)
+	}
+	return server.GetSession200JSONResponse{
+		SystemPrompt:     template.SystemPrompt,
+		AllowedTools:     notNil(template.AllowedTools),
+		ToolNamePatterns: notNil(template.ToolNamePatterns),
+		MCPServers:       serversOf(template),
+		PermissionPolicy: permissionPolicyOf(session),
+		TurnTimeout:      turnTimeoutOf(session).String(),
+		Capabilities:     notNil(session.Status.Capabilities),
+		RunnerSequence:   position.In(session.Status.Attempt),
+	}, nil
+}
+
+// serversOf are the template's MCP servers, and those that its tools imply.
+func serversOf(template api.SessionTemplateSpec) []openapi.MCPServer {
+	servers := make([]openapi.MCPServer, 0, len(template.MCPServers))
+	for _, s := range template.MCPServers {
+		servers = append(servers, openapi.MCPServer{Name: s.Name, URL: s.URL})
+	}
+	for _, builtIn := range builtInServers {
+		isNamed := slices.ContainsFunc(servers, func(s openapi.MCPServer) bool { return s.Name == builtIn.alias })
+		isUsed := slices.ContainsFunc(template.AllowedTools, func(tool string) bool { return strings.HasPrefix(tool, builtIn.toolPrefix) })
+		if isUsed && !isNamed {
+			servers = append(servers, openapi.MCPServer{Name: builtIn.alias})
+		}
+	}
+	return servers
+}
+
+// permissionPolicyOf: agents inside runs have no tools, so that nothing they do
+// can escape the run's admission.
+func permissionPolicyOf(session *api.AgentSession) openapi.PermissionPolicy {
+	if session.Spec.RunRef != nil {
+		return openapi.PermissionPolicyRefuse
+	}
+	return openapi.PermissionPolicyAllowlist
+}
+
+func turnTimeoutOf(session *api.AgentSession) time.Duration {
+	if session.Spec.TurnTimeout == nil {
+		return defaultTurnTimeout
+	}
+	return session.Spec.TurnTimeout.Duration
+}
+
+func notNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

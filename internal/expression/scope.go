@@ -1,0 +1,54 @@
+package expression
+
+import "slices"
+
+// A Scope names the place of an expression in a workflow document.
+type Scope string
+
+// The scopes. The condition of an edge and the match of an event ask for a boolean, all others for a value.
+const (
+	// ScopeEdgeCondition decides whether an edge is taken; it sees context.
+	ScopeEdgeCondition Scope = "edge-condition"
+	// ScopeActionInput is an input of an action, a human task or a component; it sees context.
+	ScopeActionInput Scope = "action-input"
+	// ScopeHumanTaskTitle is the title of a human task; it sees context.
+	ScopeHumanTaskTitle Scope = "human-task-title"
+	// ScopeCorrelationSubscriptionKey is what a waiting node listens for; it sees context.
+	ScopeCorrelationSubscriptionKey Scope = "correlation-subscription-key"
+	// ScopeCorrelationEventKey is what an event is about; it sees event.
+	ScopeCorrelationEventKey Scope = "correlation-event-key"
+	// ScopeReceiveEventMatch decides whether an event completes a waiting node; it sees context and event.
+	ScopeReceiveEventMatch Scope = "receive-event-match"
+	// ScopeReceiveEventOutput is what a received event leaves in the context; it sees context and event.
+	ScopeReceiveEventOutput Scope = "receive-event-output"
+)
+
+// Names of the variables.
+const (
+	contextVariable = "context"
+	eventVariable   = "event"
+)
+
+// Scopes lists all scopes, in the order of their documentation.
+func Scopes() []Scope {
+	return []Scope{
+		ScopeEdgeCondition, ScopeActionInput, ScopeHumanTaskTitle, ScopeCorrelationSubscriptionKey,
+		ScopeCorrelationEventKey, ScopeReceiveEventMatch, ScopeReceiveEventOutput,
+	}
+}
+
+// ParseScope finds the scope of the given name.
+func ParseScope(name string) (Scope, bool) {
+	scope := Scope(name)
+	return scope, slices.Contains(Scopes(), scope)
+}
+
+// seesContext tells whether expressions of this scope may use the variable context.
+func (s Scope) seesContext() bool {
+	return s != ScopeCorrelationEventKey
+}
+
+// seesEvent tells whether expressions of this scope may use the variable event.
+func (s Scope) seesEvent() bool {
+	return s == ScopeCorrelationEventKey || s == ScopeReceiveEventMatch || s == ScopeReceiveEventOutput
+}

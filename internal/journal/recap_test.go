@@ -1,0 +1,79 @@
+package journal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/apitomy/axiom-operator/internal/journal"
+)
+
+func said(s string) journal.Event {
+	return journal.Event{Type: journal.TypeUserMessage, Data: map[string]any{"content": s}}
+}
+
+func TestRecap(t *testing.T) {
+	goal, none := "Close old\nissues", " "
+	conversation := []journal.Event{
+		said("first\r\nsecond\nthird\u2028fourth"),
+		{Type: "thinking", Data: map[string]any{"text": "hm"}},
+		text("done"),
+		{Type: journal.TypeAssistantText, Data: map[string]any{"text": "a notice", "notice": true}},
+		{Type: journal.TypeUserMessage, Data: map[string]any{"content": int64(1)}},
+	}
+	for name, tc := range map[string]struct {
+		events []journal.Event
+		goal   *string
+		want   []string
+	}{
+		"a composition with a goal": {conversation, &goal, []string{
+			"This conversation is being resumed after Axiom restarted. Your previous process ended, so here is a recap.",
+			"Goal: Close old issues",
+			"Recent conversation (oldest first):",
+			"- user: first second third fourth",
+			"- assistant: done",
+			"Call get_composition before making changes.",
+		}},
+		"a composition without a goal": {conversation[2:3], &none, []string{
+			"This conversation is being resumed after Axiom restarted. Your previous process ended, so here is a recap.",
+			"Goal: (none given)",
+			"Recent conversation (oldest first):",
+			"- assistant: done",
+			"Call get_composition before making changes.",
+		}},
+		"no composition": {conversation[2:3], nil, []string{
+			"This conversation is being resumed after Axiom restarted. Your previous process ended, so here is a recap.",
+			"Recent conversation (oldest first):",
+			"- assistant: done",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Split(journal.Recap(tc.events, tc.goal), "\n")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("recap (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecapKeepsTheLastTwentyShort(t *testing.T) {
+	var events []journal.Event
+	for i := range 25 {
+		events = append(events, said(fmt.Sprintf("%02d%s", i, strings.Repeat("ö", 600))))
+	}
+	lines := strings.Split(journal.Recap(events, nil), "\n")[2:]
+	if len(lines) != 20 {
+		t.Fatalf("%d entries", len(lines))
+	}
+	if !strings.HasPrefix(lines[0], "- user: 05") || !strings.HasPrefix(lines[19], "- user: 24") {
+		t.Errorf("entries from %.12q to %.12q", lines[0], lines[19])
+	}
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(strings.TrimPrefix(line, "- user: ")); n != 501 || !strings.HasSuffix(line, "…") {
+			t.Errorf("entry of %d characters", n)
+		}
+	}
+}

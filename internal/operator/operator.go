@@ -1,0 +1,159 @@
+// Package operator puts the operator together: controllers, admission and the
+// gateway on one manager. The program in cmd/manager and the suites start the
+// same thing.
+package operator
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/controllers"
+	"github.com/apitomy/axiom-operator/gateway"
+	"github.com/apitomy/axiom-operator/internal/expression"
+	webhook "github.com/apitomy/axiom-operator/webhook/v1alpha1"
+)
+
+// recorderName is who Events come from.
+const recorderName = "axiom.apitomy.io/operator"
+
+// Options of an operator.
+type Options struct {
+	// Username of the operator's own requests.
+	Username string
+	// Sessions and Runs are the settings of the controllers.
+	Sessions controllers.SessionOptions
+	Runs     controllers.RunOptions
+	// GatewayAddress to serve the gateway on; empty: it is not served.
+	GatewayAddress string
+	// GetCertificate returns the gateway's serving certificate.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Clock is the machine's when nil.
+	Clock clock.Clock
+}
+
+// NewScheme has the built-in types and the project's.
+func NewScheme() *kruntime.Scheme {
+	scheme := kruntime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(api.AddToScheme(scheme))
+	return scheme
+}
+
+// CacheOptions keep in memory only what the controllers look at: of pods and
+// ConfigMaps those of runs and sessions, of ControllerRevisions those of
+// compositions. Secrets are never cached.
+func CacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}:                {Label: has(api.LabelComponent)},
+		&corev1.ConfigMap{}:          {Label: has(api.LabelRun)},
+		&appsv1.ControllerRevision{}: {Label: has(api.LabelComposition)},
+	}}
+}
+
+// ClientOptions keep Secrets out of every cache.
+func ClientOptions() client.Options {
+	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
+}
+
+// Setup adds controllers, gateway and admission to a manager.
+func Setup(mgr ctrl.Manager, options Options) error {
+	return errors.Join(SetupLoops(mgr, options), SetupAdmission(mgr, options))
+}
+
+// SetupLoops adds the controllers and the gateway.
+func SetupLoops(mgr ctrl.Manager, options Options) error {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	expressions := expression.NewCache()
+	direct, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("create direct client: %w", err)
+	}
+	return errors.Join(
+		setupControllers(mgr, options, direct, expressions),
+		setupGateway(mgr, options, direct, expressions),
+	)
+}
+
+// SetupAdmission adds the webhooks.
+func SetupAdmission(mgr ctrl.Manager, options Options) error {
+	return webhook.Setup(mgr, webhook.Options{
+		Operator: options.Username, Clock: options.Clock, Expressions: expression.NewCache(),
+	})
+}
+
+func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, expressions *expression.Cache) error {
+	if options.Sessions.Random == nil {
+		options.Sessions.Random = rand.Reader
+	}
+	if options.Runs.Random == nil {
+		options.Runs.Random = rand.Reader
+	}
+	recorder := mgr.GetEventRecorder(recorderName)
+	return errors.Join(
+		(&controllers.CompositionReconciler{
+			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Expressions: expressions,
+		}).SetupWithManager(mgr),
+		(&controllers.TurnReconciler{
+			Client: mgr.GetClient(), Direct: direct, Clock: options.Clock, Recorder: recorder, Expressions: expressions,
+		}).SetupWithManager(mgr),
+		(&controllers.AgentSessionReconciler{
+			Client: mgr.GetClient(), Direct: direct, Clock: options.Clock, Options: options.Sessions,
+		}).SetupWithManager(mgr),
+		(&controllers.WorkflowRunReconciler{
+			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: recorder, Options: options.Runs, Expressions: expressions,
+		}).SetupWithManager(mgr),
+		(&controllers.HumanTaskReconciler{
+			Client: mgr.GetClient(), Clock: options.Clock,
+		}).SetupWithManager(mgr),
+	)
+}
+
+func setupGateway(mgr ctrl.Manager, options Options, direct client.Client, expressions *expression.Cache) error {
+	if options.GatewayAddress == "" {
+		return nil
+	}
+	server := gateway.New(gateway.Options{
+		Client:      direct,
+		Reader:      direct,
+		Informers:   mgr.GetCache(),
+		Expressions: expressions,
+		Template: func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error) {
+			return controllers.ResolveTemplate(ctx, mgr.GetClient(), namespace, name)
+		},
+		Clock:          options.Clock,
+		Log:            mgr.GetLogger().WithName("gateway"),
+		Address:        options.GatewayAddress,
+		GetCertificate: options.GetCertificate,
+	})
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("add gateway: %w", err)
+	}
+	return nil
+}
+
+// has selects the objects that carry a label.
+func has(label string) labels.Selector {
+	requirement, err := labels.NewRequirement(label, selection.Exists, nil)
+	utilruntime.Must(err)
+	return labels.NewSelector().Add(*requirement)
+}

@@ -1,0 +1,53 @@
+package prompt_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/apitomy/axiom-operator/internal/prompt"
+)
+
+func TestOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		turn    prompt.Turn
+		message string
+		want    string
+	}{
+		"a first turn without workflow": {
+			turn:    prompt.Turn{First: true},
+			message: "Make one.",
+			want:    "[Workbench context]\nNo workflow yet.\n[End of workbench context]\n\nMake one.",
+		},
+		"a first turn tells of no edits": {
+			turn:    prompt.Turn{First: true, WorkflowRevision: "sha256:3f", Edits: []prompt.Edit{{Type: "workflow", Name: "triage"}}},
+			message: "Go",
+			want:    "[Workbench context]\nWorkflow content revision: sha256:3f\n[End of workbench context]\n\nGo",
+		},
+		"a later turn without edits": {
+			turn:    prompt.Turn{WorkflowRevision: "sha256:3f"},
+			message: "Go",
+			want:    "[Workbench context]\nWorkflow content revision: sha256:3f\nUser edits since your last turn: none\n[End of workbench context]\n\nGo",
+		},
+		"edits with a diff, and a selection": {
+			turn: prompt.Turn{
+				WorkflowRevision: "sha256:3f",
+				Edits: []prompt.Edit{
+					{Type: "workflow", Name: "triage", Diff: "changed nodes: start-1\nedges changed"},
+					{Type: "tool", Name: "find-logs"},
+				},
+				Selection: prompt.Selection{Nodes: []string{"end-1", "b"}},
+			},
+			message: "  keep\n\nme  ",
+			want: "[Workbench context]\nWorkflow content revision: sha256:3f\n- workflow 'triage': edited by the user\n" +
+				"  changed nodes: start-1\n  edges changed\n- tool 'find-logs': edited by the user\n" +
+				"The user is looking at: nodes [end-1, b] edges []\n[End of workbench context]\n\n  keep\n\nme  ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, prompt.Of(tc.turn, tc.message)); diff != "" {
+				t.Errorf("prompt differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package workflow
+
+import (
+	"time"
+
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+)
+
+// A Retry says how often an action is attempted and how long it rests in between.
+type Retry struct {
+	// MaxAttempts counts the first attempt too.
+	MaxAttempts int
+	// Initial is the delay before the second attempt.
+	Initial time.Duration
+	// Factor multiplies the delay from one attempt to the next.
+	Factor float64
+	// Max is the longest delay.
+	Max time.Duration
+}
+
+// Defaults of the members of retry, where it is given.
+const (
+	defaultMaxAttempts = 3
+	defaultInitial     = 10 * time.Second
+	defaultFactor      = 2
+	defaultMax         = 10 * time.Minute
+)
+
+// Limits of the members of retry.
+const (
+	maxAttemptsLimit = 10
+	factorLimit      = 10
+)
+
+// Delay is the time between the end of one attempt and the beginning of the given one, which counts from 2.
+func (r Retry) Delay(attempt int) time.Duration {
+	delay := float64(r.Initial)
+	for range attempt - 2 {
+		delay *= r.Factor
+	}
+	// Compared as doubles, because the product may be beyond a duration.
+	if delay >= float64(r.Max) {
+		return r.Max
+	}
+	return time.Duration(delay)
+}
+
+// Retry is how an action is retried: one attempt and no more where the document does not say.
+func (n Node) Retry() Retry {
+	raw, ok := n.Config()["retry"].(map[string]any)
+	if !ok || n.Kind() != KindAction {
+		return Retry{MaxAttempts: 1}
+	}
+	r, _ := readRetry(raw)
+	return r
+}
+
+// readRetry reads retry with its defaults and names the first member that is out of bounds.
+func readRetry(raw map[string]any) (r Retry, wrong string) {
+	r = Retry{MaxAttempts: defaultMaxAttempts, Initial: defaultInitial, Factor: defaultFactor, Max: defaultMax}
+	backoff := object(raw["backoff"])
+	checks := []struct {
+		name string
+		v    any
+		read func(v any) bool
+	}{
+		{"maxAttempts", raw["maxAttempts"], r.readMaxAttempts},
+		{"backoff.initial", backoff["initial"], func(v any) bool { return readPositive(v, &r.Initial) }},
+		{"backoff.factor", backoff["factor"], r.readFactor},
+		{"backoff.max", backoff["max"], func(v any) bool { return readPositive(v, &r.Max) }},
+	}
+	for _, check := range checks {
+		if check.v != nil && !check.read(check.v) {
+			return r, check.name
+		}
+	}
+	if r.Max < r.Initial {
+		return r, "backoff.max"
+	}
+	return r, ""
+}
+
+func (r *Retry) readMaxAttempts(v any) bool {
+	n, ok := integer(v)
+	if !ok || n < 1 || n > maxAttemptsLimit {
+		return false
+	}
+	r.MaxAttempts = int(n)
+	return true
+}
+
+func (r *Retry) readFactor(v any) bool {
+	f, ok := jsonvalue.Number(v)
+	if !ok || f < 1 || f > factorLimit {
+		return false
+	}
+	r.Factor = f
+	return true
+}
+
+func readPositive(v any, into *time.Duration) bool {
+	d, ok := positiveDuration(v)
+	if ok {
+		*into = d
+	}
+	return ok
+}

@@ -1,0 +1,267 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+)
+
+// MaxSchemaBytes bounds the compact JSON of a response schema.
+const MaxSchemaBytes = 64 << 10
+
+// dialect is the only one of JSON Schema that is read.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// maxSchemaDepth bounds how deep schemas may nest.
+const maxSchemaDepth = 200
+
+// checkSchema holds a schema against what JSON Schema 2020-12 says about schemas, and follows every reference: each must
+// lead to a schema within the same document. Keywords it does not know are annotations and pass.
+func checkSchema(schema any) error {
+	if size := jsonvalue.Size(schema); size > MaxSchemaBytes {
+		return fmt.Errorf("it has %d bytes, the limit is %d", size, MaxSchemaBytes)
+	}
+	s := &schemaChecker{rules: schemaRules(), anchors: map[string]bool{}}
+	if err := s.schema(schema, schema, 0); err != nil {
+		return err
+	}
+	for _, ref := range s.references {
+		if err := s.resolve(ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A reference is one that was met, with the schema resource it was met in.
+type reference struct {
+	text string
+	root any
+}
+
+type schemaChecker struct {
+	rules      map[string]schemaRule
+	references []reference
+	// anchors are the names schemas gave themselves.
+	anchors map[string]bool
+}
+
+// A schemaRule judges the value of a keyword; root is the schema resource it stands in.
+type schemaRule func(s *schemaChecker, v, root any, depth int) error
+
+func schemaRules() map[string]schemaRule {
+	rules := map[string]schemaRule{
+		"$schema": keyword("the dialect "+dialect, func(v any) bool { return strings.TrimSuffix(text(v), "#") == dialect }),
+		"$id":     keyword("a URI without fragment", isSchemaID),
+		"$ref":    (*schemaChecker).reference, "$dynamicRef": (*schemaChecker).reference,
+		"$anchor": (*schemaChecker).anchor, "$dynamicAnchor": (*schemaChecker).anchor,
+		"type":              keyword("a type or a list of different types", isSchemaType),
+		"enum":              keyword("a list", isList),
+		"pattern":           keyword("a regular expression", isPattern),
+		"multipleOf":        keyword("a number above 0", func(v any) bool { n, ok := jsonvalue.Number(v); return ok && n > 0 }),
+		"required":          keyword("a list of different strings", isNameList),
+		"dependentRequired": (*schemaChecker).dependentRequired,
+		"patternProperties": (*schemaChecker).patternProperties,
+		"uniqueItems":       keyword("a boolean", isBool),
+	}
+	add := func(rule schemaRule, names ...string) {
+		for _, name := range names {
+			rules[name] = rule
+		}
+	}
+	add((*schemaChecker).subschema, "items", "contains", "additionalProperties", "propertyNames", "if", "then", "else", "not",
+		"unevaluatedItems", "unevaluatedProperties", "contentSchema")
+	add((*schemaChecker).subschemaList, "allOf", "anyOf", "oneOf", "prefixItems")
+	add((*schemaChecker).subschemaMap, "properties", "$defs", "definitions", "dependentSchemas")
+	add(keyword("a number", isNumber), "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")
+	add(keyword("an integer from 0", isCount), "maxLength", "minLength", "maxItems", "minItems", "maxContains", "minContains",
+		"maxProperties", "minProperties")
+	add(keyword("a string", isString), "$comment", "title", "description", "format", "contentEncoding", "contentMediaType")
+	add(keyword("a boolean", isBool), "deprecated", "readOnly", "writeOnly")
+	add(keyword("a list", isList), "examples")
+	return rules
+}
+
+// keyword judges a value on its own.
+func keyword(want string, is jsonType) schemaRule {
+	return func(_ *schemaChecker, v, _ any, _ int) error {
+		if !is(v) {
+			return fmt.Errorf("must be %s", want)
+		}
+		return nil
+	}
+}
+
+func isSchemaID(v any) bool {
+	id, err := url.Parse(text(v))
+	return isString(v) && err == nil && id.Fragment == ""
+}
+
+func isSchemaType(v any) bool {
+	names := []any{v}
+	if isList(v) {
+		names = list(v)
+	}
+	known := []string{"null", "boolean", "object", "array", "number", "string", "integer"}
+	for i, name := range names {
+		if !slices.Contains(known, text(name)) || slices.Contains(names[:i], name) {
+			return false
+		}
+	}
+	return len(names) > 0
+}
+
+func isPattern(v any) bool {
+	_, err := regexp.Compile(text(v))
+	return isString(v) && err == nil
+}
+
+func isCount(v any) bool {
+	n, ok := integer(v)
+	return ok && n >= 0
+}
+
+func isNameList(v any) bool {
+	names := texts(v)
+	slices.Sort(names)
+	return isStringList(v) && len(slices.Compact(names)) == len(list(v))
+}
+
+// schema judges one schema and what is in it, in the order of the keywords' names.
+func (s *schemaChecker) schema(v, root any, depth int) error {
+	if isBool(v) {
+		return nil
+	}
+	raw, ok := v.(map[string]any)
+	switch {
+	case !ok:
+		return errors.New("must be a schema: an object or a boolean")
+	case depth > maxSchemaDepth:
+		return fmt.Errorf("is nested deeper than %d", maxSchemaDepth)
+	case raw["$id"] != nil:
+		root = raw // references in here are relative to the new resource
+	}
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		rule, known := s.rules[name]
+		if !known {
+			continue
+		}
+		if err := rule(s, raw[name], root, depth); err != nil {
+			return fmt.Errorf("%s %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *schemaChecker) subschema(v, root any, depth int) error {
+	return s.schema(v, root, depth+1)
+}
+
+func (s *schemaChecker) subschemaList(v, root any, depth int) error {
+	if len(list(v)) == 0 {
+		return errors.New("must be a list of schemas and not empty")
+	}
+	for i, entry := range list(v) {
+		if err := s.schema(entry, root, depth+1); err != nil {
+			return fmt.Errorf("%d %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *schemaChecker) subschemaMap(v, root any, depth int) error {
+	if !isObject(v) {
+		return errors.New("must be an object of schemas")
+	}
+	for _, name := range slices.Sorted(maps.Keys(object(v))) {
+		if err := s.schema(object(v)[name], root, depth+1); err != nil {
+			return fmt.Errorf("%s %w", show(name), err)
+		}
+	}
+	return nil
+}
+
+func (s *schemaChecker) patternProperties(v, root any, depth int) error {
+	for _, pattern := range slices.Sorted(maps.Keys(object(v))) {
+		if !isPattern(pattern) {
+			return fmt.Errorf("%s must be a regular expression", show(pattern))
+		}
+	}
+	return s.subschemaMap(v, root, depth)
+}
+
+func (s *schemaChecker) dependentRequired(v, _ any, _ int) error {
+	if !isObject(v) {
+		return errors.New("must be an object of lists")
+	}
+	for _, name := range slices.Sorted(maps.Keys(object(v))) {
+		if !isNameList(object(v)[name]) {
+			return fmt.Errorf("%s must be a list of different strings", show(name))
+		}
+	}
+	return nil
+}
+
+// anchorName is the grammar of anchors.
+var anchorName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9._]*$`)
+
+func (s *schemaChecker) anchor(v, _ any, _ int) error {
+	if !anchorName.MatchString(text(v)) {
+		return errors.New("must be a name")
+	}
+	s.anchors[text(v)] = true
+	return nil
+}
+
+func (s *schemaChecker) reference(v, root any, _ int) error {
+	if !strings.HasPrefix(text(v), "#") {
+		return fmt.Errorf("%s must begin with #: a schema must not refer out of itself", show(text(v)))
+	}
+	s.references = append(s.references, reference{text: text(v), root: root})
+	return nil
+}
+
+// resolve requires a reference to lead to a schema.
+func (s *schemaChecker) resolve(ref reference) error {
+	fragment, err := url.PathUnescape(strings.TrimPrefix(ref.text, "#"))
+	if err != nil {
+		return fmt.Errorf("reference %s: %w", show(ref.text), err)
+	}
+	if fragment != "" && !strings.HasPrefix(fragment, "/") {
+		if !s.anchors[fragment] {
+			return fmt.Errorf("reference %s leads to no anchor", show(ref.text))
+		}
+		return nil
+	}
+	if !isSchema(lookUp(ref.root, fragment)) {
+		return fmt.Errorf("reference %s leads to no schema", show(ref.text))
+	}
+	return nil
+}
+
+// lookUp follows a JSON pointer, to nil where it leads nowhere.
+func lookUp(v any, pointer string) any {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer == "" {
+			break
+		}
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		if entries, ok := v.([]any); ok {
+			at, err := strconv.Atoi(token)
+			if err != nil || at < 0 || at >= len(entries) {
+				return nil
+			}
+			v = entries[at]
+			continue
+		}
+		v = object(v)[token]
+	}
+	return v
+}

@@ -1,0 +1,79 @@
+package workflow
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCheckSchema(t *testing.T) {
+	tests := map[string]struct {
+		schema string
+		want   string // part of the error, empty for none
+	}{
+		"true":                        {"true", ""},
+		"false":                       {"false", ""},
+		"anything":                    {"{}", ""},
+		"an object of fields":         {"{type: object, additionalProperties: false, required: [a], properties: {a: {type: string, minLength: 1}, b: {type: [integer, 'null'], minimum: 0}}}", ""},
+		"every applicator":            {"{allOf: [true], anyOf: [{}], oneOf: [{}], not: {}, if: {}, then: {}, else: {}, prefixItems: [{}], items: false, contains: {}, propertyNames: {}, dependentSchemas: {a: {}}, patternProperties: {'^x': {}}, unevaluatedItems: {}, unevaluatedProperties: false, contentSchema: {}}", ""},
+		"annotations":                 {"{title: t, description: d, default: [1], examples: [1], deprecated: true, readOnly: false, writeOnly: false, format: date, x-more: {type: 1}, $comment: c}", ""},
+		"the dialect":                 {"{$schema: 'https://json-schema.org/draft/2020-12/schema'}", ""},
+		"a reference to itself":       {"{properties: {a: {$ref: '#'}}}", ""},
+		"a reference to a definition": {"{$ref: '#/$defs/a', $defs: {a: {type: string}}}", ""},
+		"a pointer with escapes":      {"{$ref: '#/$defs/a~1b%25~0', $defs: {'a/b%~': true}}", ""},
+		"a pointer into a list":       {"{anyOf: [{type: string}, {$ref: '#/anyOf/0'}]}", ""},
+		"an anchor":                   {"{$ref: '#here', $defs: {a: {$anchor: here}}}", ""},
+		"a dynamic anchor":            {"{$dynamicRef: '#here', $defs: {a: {$dynamicAnchor: here}}}", ""},
+		"a resource within":           {"{properties: {a: {$id: 'https://x.test/a', $ref: '#/$defs/b', $defs: {b: {}}}}}", ""},
+		"an integral number":          {"{minLength: 2.0}", ""},
+		"another dialect":             {"{$schema: 'http://json-schema.org/draft-07/schema#'}", "$schema must be the dialect"},
+		"a list":                      {"[]", "must be a schema"},
+		"an unknown type":             {"{type: text}", "type must be"},
+		"a type twice":                {"{type: [string, string]}", "type must be"},
+		"no types":                    {"{type: []}", "type must be"},
+		"a type within":               {"{properties: {a: {items: {type: 1}}}}", `properties "a" items type must be`},
+		"properties no object":        {"{properties: [a]}", "properties must be an object"},
+		"a property no schema":        {"{properties: {a: string}}", `properties "a" must be a schema`},
+		"allOf empty":                 {"{allOf: []}", "allOf must be a list of schemas"},
+		"anyOf no list":               {"{anyOf: {}}", "anyOf must be a list of schemas"},
+		"oneOf no schemas":            {"{oneOf: [1]}", "oneOf 0 must be a schema"},
+		"required no list":            {"{required: a}", "required must be"},
+		"required twice":              {"{required: [a, a]}", "required must be"},
+		"a length below zero":         {"{minLength: -1}", "minLength must be"},
+		"a length with fraction":      {"{maxItems: 1.5}", "maxItems must be"},
+		"a limit no number":           {"{minimum: '1'}", "minimum must be"},
+		"a multiple of nothing":       {"{multipleOf: 0}", "multipleOf must be"},
+		"a pattern that is none":      {"{pattern: '('}", "pattern must be"},
+		"a property pattern":          {"{patternProperties: {'(': {}}}", "must be a regular expression"},
+		"an enum no list":             {"{enum: {a: 1}}", "enum must be"},
+		"unique items no boolean":     {"{uniqueItems: 1}", "uniqueItems must be"},
+		"dependents no list":          {"{dependentRequired: {a: b}}", "dependentRequired \"a\""},
+		"dependents no object":        {"{dependentRequired: [a]}", "dependentRequired must be"},
+		"an anchor no name":           {"{$anchor: '1'}", "$anchor must be"},
+		"an id with fragment":         {"{$id: 'https://x.test/a#b'}", "$id must be"},
+		"a title no string":           {"{title: 1}", "title must be"},
+		"a reference out of itself":   {"{$ref: 'https://x.test/a'}", "must not refer out of itself"},
+		"a reference to a file":       {"{items: {$ref: 'b.json#/c'}}", "must not refer out of itself"},
+		"a reference no string":       {"{$ref: 1}", "must not refer out of itself"},
+		"a pointer to nowhere":        {"{$ref: '#/$defs/a'}", "leads to no schema"},
+		"a pointer to no schema":      {"{$ref: '#/required/0', required: [a]}", "leads to no schema"},
+		"a pointer beyond a list":     {"{$ref: '#/allOf/1', allOf: [{}]}", "leads to no schema"},
+		"a pointer ill escaped":       {"{$ref: '#/%zz'}", "reference"},
+		"an anchor nobody has":        {"{$ref: '#here'}", "leads to no anchor"},
+		"a pointer out of a resource": {"{$defs: {b: {}}, properties: {a: {$id: 'https://x.test/a', $ref: '#/$defs/b'}}}", "leads to no schema"},
+		"too deep":                    {strings.Repeat("{not: ", 201) + "{}" + strings.Repeat("}", 201), "nested deeper than"},
+		"as deep as may be":           {strings.Repeat("{not: ", 200) + "{}" + strings.Repeat("}", 200), ""},
+		"too large":                   {`{"$comment": "` + strings.Repeat("x", MaxSchemaBytes-14) + `"}`, "bytes, the limit is 65536"},
+		"as large as may be":          {`{"$comment": "` + strings.Repeat("x", MaxSchemaBytes-15) + `"}`, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := checkSchema(parse(t, tc.schema))
+			if tc.want == "" && err != nil {
+				t.Errorf("checkSchema() = %v, want none", err)
+			}
+			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("checkSchema() = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

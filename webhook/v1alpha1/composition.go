@@ -1,0 +1,100 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/workflow"
+)
+
+// The mutating door must see a request once: the annotation that it leaves
+// would be stale on a second visit.
+//
+// +kubebuilder:webhook:path=/mutate/compositions,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,reinvocationPolicy=Never,timeoutSeconds=10,groups=axiom.apitomy.io,resources=compositions,verbs=create;update,versions=v1alpha1,name=composition.axiom.apitomy.io,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate/compositions,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=20,groups=axiom.apitomy.io,resources=compositions,verbs=create;update,versions=v1alpha1,name=composition.axiom.apitomy.io,admissionReviewVersions=v1
+
+// compositionDoors are the doors of Composition.
+type compositionDoors struct {
+	operator string
+	live     client.Reader
+	checker  workflow.ExpressionChecker
+}
+
+// annotate refuses an edit of content that was based on another workflow than
+// the live one; then it records the revision that is stored and who edited.
+func (c compositionDoors) annotate(_ context.Context, req request[api.Composition]) (map[string]string, error) {
+	sent := req.after.Annotations
+	after, err := contentsOf(req.after)
+	if err != nil {
+		// The validating door says what is wrong with it.
+		return sent, nil //nolint:nilerr // reported there, with the field
+	}
+	edited, editor := true, ""
+	if !req.isCreate() {
+		// Admission lets no unreadable workflow in; should one be there, it must
+		// be possible to replace it.
+		before, _ := contentsOf(req.before)
+		edited, editor = !before.equal(after), req.before.Annotations[api.AnnotationEditedBy]
+		if base := sent[api.AnnotationBaseRevision]; edited && base != "" && base != before.revision {
+			return nil, req.conflict("base-revision %s is not the live revision %s", base, cmp.Or(before.revision, "(no workflow)"))
+		}
+	}
+	if edited {
+		editor = c.editor(req)
+	}
+	wanted := copyAnnotations(sent)
+	setOrRemove(wanted, api.AnnotationBaseRevision, after.revision)
+	setOrRemove(wanted, api.AnnotationEditedBy, editor)
+	return wanted, nil
+}
+
+// editor is who changed the content: the caller, unless the operator writes
+// what somebody else accepted.
+func (c compositionDoors) editor(req request[api.Composition]) string {
+	if req.UserInfo.Username == c.operator {
+		return cmp.Or(req.after.Annotations[api.AnnotationEditedBy], c.operator)
+	}
+	return req.UserInfo.Username
+}
+
+func (c compositionDoors) validate(ctx context.Context, req request[api.Composition]) ([]string, error) {
+	var errs field.ErrorList
+	if req.isCreate() || !apiequality.Semantic.DeepEqual(req.before.Spec, req.after.Spec) {
+		errs = validateComposition(req.after)
+	}
+	unknown, err := c.validateTurn(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.invalid(append(errs, unknown...)); err != nil {
+		return nil, err
+	}
+	if !req.isCreate() && sameJSON(req.before.Spec.Workflow, req.after.Spec.Workflow) {
+		return nil, nil
+	}
+	return workflowWarnings(req.after.Spec.Workflow, c.checker), nil
+}
+
+// validateTurn looks for the turn that a new value of the annotation names.
+func (c compositionDoors) validateTurn(ctx context.Context, req request[api.Composition]) (field.ErrorList, error) {
+	name := req.after.Annotations[api.AnnotationTurn]
+	if name == "" || !req.isCreate() && name == req.before.Annotations[api.AnnotationTurn] {
+		return nil, nil
+	}
+	turn := &api.Turn{}
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: name}, turn)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fault("read turn %s: %w", name, err)
+	}
+	if err == nil && turn.Spec.CompositionRef != nil && turn.Spec.CompositionRef.Name == req.name {
+		return nil, nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(api.AnnotationTurn)
+	return field.ErrorList{field.Invalid(path, name, "must name a turn of this composition")}, nil
+}

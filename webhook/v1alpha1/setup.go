@@ -1,0 +1,89 @@
+package v1alpha1
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/workflow"
+)
+
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions;compositions;turns,verbs=get
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Options of the doors.
+type Options struct {
+	// Operator is the user that the operator's own writes come from, such as
+	// `system:serviceaccount:axiom-system:axiom-controller-manager`. Required.
+	Operator string
+	// Clock stamps answers and tells whether a task has expired; the machine's
+	// when nil.
+	Clock clock.PassiveClock
+	// Expressions compiles those of a workflow to warn of bad ones; without it
+	// nothing is said about expressions.
+	Expressions *expression.Cache
+}
+
+// Setup registers the doors of all kinds with the manager's webhook server. It
+// reads live: what a cache missed must not decide what is stored.
+func Setup(mgr ctrl.Manager, opts Options) error {
+	if opts.Operator == "" {
+		return errors.New("set up webhooks: the operator's user name is not set")
+	}
+	live, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("set up webhooks: create client: %w", err)
+	}
+	server := mgr.GetWebhookServer()
+	for path, handler := range doors(admission.NewDecoder(mgr.GetScheme()), live, opts) {
+		server.Register(path, &admission.Webhook{Handler: handler})
+	}
+	return nil
+}
+
+// doors are the handlers by path.
+func doors(decoder admission.Decoder, live client.Client, opts Options) map[string]admission.Handler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	drafts := compositionDoors{operator: opts.Operator, live: live, checker: checkerOf(opts.Expressions)}
+	messages := turnDoors{
+		operator: opts.Operator, live: live,
+		access: access{client: live}, contents: content.Store{Client: live},
+	}
+	tasks := taskDoors{operator: opts.Operator, clock: opts.Clock, decoder: decoder}
+	sessions := sessionDoor{operator: opts.Operator}
+	return map[string]admission.Handler{
+		"/mutate/compositions":        annotating[api.Composition](decoder, drafts.annotate),
+		"/validate/compositions":      validating[api.Composition](decoder, drafts.validate),
+		"/mutate/turns":               annotating[api.Turn](decoder, messages.annotate),
+		"/validate/turns":             validating[api.Turn](decoder, messages.validate),
+		"/validate/turns/status":      validating[api.Turn](decoder, messages.validateStatus),
+		"/validate/humantasks":        validating[api.HumanTask](decoder, tasks.validate),
+		"/mutate/humantasks/status":   admission.HandlerFunc(tasks.stamp),
+		"/validate/humantasks/status": admission.HandlerFunc(tasks.validateStatus),
+		"/validate/workflowruns":      validating[api.WorkflowRun](decoder, validateRun),
+		"/validate/agentsessions":     validating[api.AgentSession](decoder, sessions.validate),
+		"/validate/streamevents":      validating[api.StreamEvent](decoder, validateEvent),
+		"/validate/sessiontemplates":  validating[api.SessionTemplate](decoder, validateTemplate),
+		"/validate/status":            operatorOnly(opts.Operator),
+	}
+}
+
+// checkerOf keeps a nil cache from becoming an interface that is not nil.
+func checkerOf(cache *expression.Cache) workflow.ExpressionChecker {
+	if cache == nil {
+		return nil
+	}
+	return cache
+}
