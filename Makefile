@@ -30,6 +30,10 @@ help: ## Show this help.
 demo: ## Bring up a cluster, install the operator and walk through its main job.
 	hack/demo/run
 
+.PHONY: demo-transcript
+demo-transcript: ## Run the demo and keep its output in docs/.
+	hack/demo/transcript
+
 .PHONY: demo-clean
 demo-clean: ## Remove the demo's objects and the local cluster.
 	hack/demo/clean

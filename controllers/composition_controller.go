@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,6 +38,8 @@ type CompositionReconciler struct {
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions/finalizers,verbs=update
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;delete
 
 // compositionState is all that the status of a composition depends on.
@@ -45,9 +48,10 @@ type compositionState struct {
 	items     []itemView
 	snapshots []snapshotRecord
 	session   *api.AgentSession
-	// turns of the composition, as the cache shows them.
+	// turns of the composition; those that status names were read live.
 	turns []api.Turn
-	// current is the turn that holds the composition, read live; nil when it is gone.
+	// current is the turn that status says holds the composition, read live; nil
+	// when it is gone.
 	current *api.Turn
 }
 
@@ -72,13 +76,13 @@ func (r *CompositionReconciler) Reconcile(ctx context.Context, comp *api.Composi
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("gather composition state: %w", err)
 	}
-	plan, recordErr := r.record(ctx, state)
-	setCompositionStatus(state, plan, recordErr)
+	newest, recordErr := r.record(ctx, state)
+	setCompositionStatus(state, newest, recordErr)
 
 	if err := errors.Join(recordErr, r.report(ctx, before, comp)); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.prune(ctx, state, plan)
+	return ctrl.Result{}, errors.Join(r.pruneSnapshots(ctx, state), r.pruneTurns(ctx, state))
 }
 
 func (r *CompositionReconciler) gather(ctx context.Context, comp *api.Composition) (compositionState, error) {
@@ -90,57 +94,36 @@ func (r *CompositionReconciler) gather(ctx context.Context, comp *api.Compositio
 	if state.snapshots, err = listSnapshots(ctx, r.Client, comp); err != nil {
 		return state, err
 	}
-	if state.turns, err = turnsOf(ctx, r.Client, comp); err != nil {
-		return state, err
-	}
 	if state.session, err = sessionOf(ctx, r.Client, comp); err != nil {
 		return state, err
 	}
-	if comp.Status.CurrentTurn == "" {
-		return state, nil
-	}
-	// A turn that the cache misses may only be younger than the cache; releasing
-	// its composition cannot be taken back.
-	state.current, err = readTurn(ctx, r.Live, comp.Namespace, comp.Status.CurrentTurn)
-	return state, err
+	return state, r.gatherTurns(ctx, &state)
 }
 
-// record writes a snapshot when any content changed, and returns the history
-// that results.
-func (r *CompositionReconciler) record(ctx context.Context, state compositionState) (snapshotRecord, error) {
-	var newest *snapshotData
-	if n := len(state.snapshots); n > 0 {
-		newest = &state.snapshots[n-1].data
-		if newest.Generation >= state.comp.Generation {
-			return state.snapshots[n-1], nil
+// gatherTurns reads the turns from the cache, but live what status names: a
+// turn that the cache misses or shows in an older state may only be younger
+// than the cache, and what status says of it is not taken back for that.
+func (r *CompositionReconciler) gatherTurns(ctx context.Context, state *compositionState) error {
+	var err error
+	if state.turns, err = turnsOf(ctx, r.Client, state.comp); err != nil {
+		return err
+	}
+	status := &state.comp.Status
+	if status.CurrentTurn != "" {
+		if state.current, err = readTurn(ctx, r.Live, state.comp.Namespace, status.CurrentTurn); err != nil {
+			return err
 		}
+		state.turns = replaceTurn(state.turns, status.CurrentTurn, state.current)
 	}
-	data, changed := nextSnapshot(state.comp, statuses(state.items), newest, attribute(state, newest), r.Clock.Now())
-	if newest != nil && !changed {
-		return state.snapshots[len(state.snapshots)-1], nil
+	if status.PendingTurn == "" || status.PendingTurn == pendingTurn(state.turns) {
+		return nil
 	}
-	object, err := snapshotObject(state.comp, data)
+	pending, err := readTurn(ctx, r.Live, state.comp.Namespace, status.PendingTurn)
 	if err != nil {
-		return snapshotRecord{}, err
+		return err
 	}
-	err = r.Client.Create(ctx, object)
-	if apierrors.IsAlreadyExists(err) {
-		return r.existing(ctx, state.comp, object.Name)
-	}
-	if err != nil {
-		return snapshotRecord{}, fmt.Errorf("create snapshot: %w", err)
-	}
-	return snapshotRecord{name: object.Name, data: data}, nil
-}
-
-// existing reads a snapshot that an earlier life of this controller took: its
-// attribution stands, whatever a later one would say.
-func (r *CompositionReconciler) existing(ctx context.Context, comp *api.Composition, name string) (snapshotRecord, error) {
-	object := &appsv1.ControllerRevision{}
-	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: comp.Namespace, Name: name}, object); err != nil {
-		return snapshotRecord{}, fmt.Errorf("read snapshot %s: %w", name, err)
-	}
-	return readSnapshot(object)
+	state.turns = replaceTurn(state.turns, status.PendingTurn, pending)
+	return nil
 }
 
 func (r *CompositionReconciler) report(ctx context.Context, before, comp *api.Composition) error {
@@ -154,65 +137,6 @@ func (r *CompositionReconciler) report(ctx context.Context, before, comp *api.Co
 	return nil
 }
 
-// prune deletes the oldest snapshots beyond the limit, but never one that a
-// run executes, that a turn counts from, or the newest.
-func (r *CompositionReconciler) prune(ctx context.Context, state compositionState, newest snapshotRecord) error {
-	limit := int(state.comp.Spec.RevisionHistoryLimit)
-	if limit == 0 || len(state.snapshots) <= limit {
-		return nil
-	}
-	pinned, err := pinnedSnapshots(ctx, r.Live, state.comp)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, record := range state.snapshots[:len(state.snapshots)-limit] {
-		if pinned[record.name] || record.name == newest.name || record.data.Generation == state.comp.Status.LastTurnGeneration {
-			continue
-		}
-		object := &appsv1.ControllerRevision{}
-		object.Name, object.Namespace = record.name, state.comp.Namespace
-		errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, object)))
-	}
-	return errors.Join(errs...)
-}
-
-func pinnedSnapshots(ctx context.Context, reader client.Reader, comp *api.Composition) (map[string]bool, error) {
-	runs := &api.WorkflowRunList{}
-	if err := reader.List(ctx, runs, client.InNamespace(comp.Namespace)); err != nil {
-		return nil, fmt.Errorf("list runs of composition %s: %w", comp.Name, err)
-	}
-	pinned := map[string]bool{}
-	for i := range runs.Items {
-		if definition := runs.Items[i].Status.Definition; definition != nil {
-			pinned[definition.Snapshot] = true
-		}
-	}
-	return pinned, nil
-}
-
-// attribute tells who made the present content: the turn whose annotation the
-// last update brought, the pending turn whose result it is, else the user whom
-// admission saw.
-func attribute(state compositionState, newest *snapshotData) attribution {
-	editor := state.comp.Annotations[api.AnnotationEditedBy]
-	known := ""
-	if newest != nil {
-		known = newest.Turn
-	}
-	if turn := state.comp.Annotations[api.AnnotationTurn]; turn != "" && turn != known {
-		return attribution{author: api.AuthorAI, username: editor, turn: turn}
-	}
-	revision := workflowRevisionOf(state.items)
-	i := slices.IndexFunc(state.turns, func(turn api.Turn) bool {
-		return turn.Status.State == api.TurnAwaitingResolution && turn.Status.ResultRevision == revision
-	})
-	if i >= 0 && revision != "" {
-		return attribution{author: api.AuthorAI, username: state.turns[i].Annotations[api.AnnotationRequestedBy], turn: state.turns[i].Name}
-	}
-	return attribution{author: api.AuthorUser, username: editor}
-}
-
 // compositionOfTurn maps a turn to the composition it is for.
 func compositionOfTurn(_ context.Context, object client.Object) []reconcile.Request {
 	turn, isTurn := object.(*api.Turn)
@@ -222,9 +146,11 @@ func compositionOfTurn(_ context.Context, object client.Object) []reconcile.Requ
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: turn.Namespace, Name: turn.Spec.CompositionRef.Name}}}
 }
 
+// turnsOf returns the composition's turns to look at, not to change: a cache
+// gives out its own.
 func turnsOf(ctx context.Context, reader client.Reader, comp *api.Composition) ([]api.Turn, error) {
 	list := &api.TurnList{}
-	if err := reader.List(ctx, list, client.InNamespace(comp.Namespace)); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(comp.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list turns: %w", err)
 	}
 	return slices.DeleteFunc(list.Items, func(turn api.Turn) bool {
@@ -245,6 +171,16 @@ func readTurn(ctx context.Context, reader client.Reader, namespace, name string)
 	return turn, nil
 }
 
+// replaceTurn puts a turn, or the fact that it is gone, in the place of what is
+// listed under its name.
+func replaceTurn(list []api.Turn, name string, turn *api.Turn) []api.Turn {
+	others := slices.DeleteFunc(slices.Clone(list), func(t api.Turn) bool { return t.Name == name })
+	if turn == nil {
+		return others
+	}
+	return append(others, *turn)
+}
+
 // sessionOf returns the composition's agent session, nil when there is none.
 func sessionOf(ctx context.Context, reader client.Reader, comp *api.Composition) (*api.AgentSession, error) {
 	session := &api.AgentSession{}
@@ -255,11 +191,15 @@ func sessionOf(ctx context.Context, reader client.Reader, comp *api.Composition)
 	if err != nil {
 		return nil, fmt.Errorf("read agent session: %w", err)
 	}
+	if !metav1.IsControlledBy(session, comp) {
+		return nil, nil //nolint:nilnil // a stranger of that name is none
+	}
 	return session, nil
 }
 
-// isHeld tells whether the turn still needs its hold on the composition.
-func isHeld(comp *api.Composition, current *api.Turn) bool {
-	claim := comp.Status.Claim
-	return current != nil && claim != nil && string(current.UID) == claim.UID && !turns.IsOver(current.Status.State)
+// isHeld tells whether a turn holds the composition and still needs to. The
+// turn is the one that the claim names, nil when it is gone.
+func isHeld(claim *api.Claim, turn *api.Turn) bool {
+	return turn != nil && claim != nil && string(turn.UID) == claim.UID &&
+		turn.DeletionTimestamp.IsZero() && !turns.IsOver(turn.Status.State)
 }

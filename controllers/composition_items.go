@@ -14,8 +14,12 @@ import (
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
-// maxProblems over all items of a composition.
-const maxProblems = 64
+const (
+	// maxProblems over all items of a composition.
+	maxProblems = 64
+	// maxName is what the API takes of a name, in characters.
+	maxName = 253
+)
 
 // itemView is one item of a draft and what is wrong with it.
 type itemView struct {
@@ -66,7 +70,7 @@ func workflowView(comp *api.Composition, doc changeset.Document, expressions *ex
 	if name == "" {
 		name = comp.Name
 	}
-	view := itemView{kind: api.ItemWorkflow, name: truncate(name, 253), revision: revision}
+	view := itemView{kind: api.ItemWorkflow, name: truncate(name, maxName), revision: revision}
 	for _, problem := range workflow.Validate(doc, expressions) {
 		view.problems = append(view.problems, problemOf(problem))
 	}

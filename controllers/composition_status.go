@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ import (
 )
 
 // setCompositionStatus writes all that the operator knows of a composition
-// into its status. It is pure but for the object it is given.
+// into its status. It is pure but for the object it is given. The record is the
+// newest snapshot that is known, which need not be that of the present
+// generation when it could not be taken.
 func setCompositionStatus(state compositionState, newest snapshotRecord, recordErr error) {
 	status := &state.comp.Status
 	if status.Conditions == nil {
@@ -31,6 +34,7 @@ func setCompositionStatus(state compositionState, newest snapshotRecord, recordE
 	if recordErr == nil {
 		status.Snapshot = newest.name
 		status.ObservedGeneration = state.comp.Generation
+		status.ObservedTurn = truncate(state.comp.Annotations[api.AnnotationTurn], maxName)
 	}
 	setTurnStatus(state)
 	setCompositionConditions(state, recordErr)
@@ -44,21 +48,22 @@ func setTurnStatus(state compositionState) {
 	if state.session != nil {
 		status.Session = state.session.Name
 	}
-	if status.CurrentTurn == "" || !isHeld(state.comp, state.current) {
+	if status.CurrentTurn == "" || !isHeld(status.Claim, state.current) {
 		status.TurnState, status.CurrentTurn, status.Claim = api.TurnStateIdle, "", nil
 	}
-	status.PendingTurn = pendingTurn(state)
+	status.PendingTurn = pendingTurn(state.turns)
 }
 
-// pendingTurn is the newest turn that waits for a decision.
-func pendingTurn(state compositionState) string {
+// pendingTurn is the newest turn that waits for a decision, empty when none does.
+func pendingTurn(all []api.Turn) string {
 	var pending *api.Turn
-	for _, turn := range withCurrent(state) {
-		if turn.Status.State != api.TurnAwaitingResolution {
+	for i := range all {
+		turn := &all[i]
+		if turn.Status.State != api.TurnAwaitingResolution || !turn.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if pending == nil || isNewer(&turn, pending) {
-			pending = &turn
+		if pending == nil || isNewer(turn, pending) {
+			pending = turn
 		}
 	}
 	if pending == nil {
@@ -67,23 +72,14 @@ func pendingTurn(state compositionState) string {
 	return pending.Name
 }
 
-// withCurrent replaces the cache's view of the current turn by the live one,
-// so that a finished turn is pending as soon as it is released.
-func withCurrent(state compositionState) []api.Turn {
-	if state.current == nil {
-		return state.turns
-	}
-	all := slices.DeleteFunc(slices.Clone(state.turns), func(turn api.Turn) bool { return turn.UID == state.current.UID })
-	return append(all, *state.current)
-}
-
-// isNewer orders turns by when they claimed the composition.
+// isNewer orders the turns of a composition by when they started, which their
+// numbers tell; those that never started go by when they were created.
 func isNewer(a, b *api.Turn) bool {
-	if a.Status.StartedAt.Equal(b.Status.StartedAt) {
-		return a.CreationTimestamp.After(b.CreationTimestamp.Time) ||
-			a.CreationTimestamp.Equal(&b.CreationTimestamp) && a.Name > b.Name
-	}
-	return b.Status.StartedAt.Before(a.Status.StartedAt)
+	return cmp.Or(
+		cmp.Compare(a.Status.Number, b.Status.Number),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	) > 0
 }
 
 func setCompositionConditions(state compositionState, recordErr error) {

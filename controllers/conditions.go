@@ -33,7 +33,7 @@ func truncate(text string, limit int) string {
 		return text
 	}
 	const mark = "…"
-	cut := limit - len(mark)
+	cut := max(0, limit-len(mark))
 	for cut > 0 && text[cut]&0xC0 == 0x80 {
 		cut--
 	}

@@ -86,25 +86,43 @@ func emptyDir(name, limit string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}}
 }
 
-// defaultResources fill what a user left unset.
+// defaultResources fill what a user left unset. A default gives way to what the
+// user set on the other side: no request is above its limit.
 func defaultResources(set *corev1.ResourceRequirements) corev1.ResourceRequirements {
 	filled := corev1.ResourceRequirements{}
 	if set != nil {
 		filled = *set.DeepCopy()
 	}
-	filled.Requests = defaultList(filled.Requests, "100m", "256Mi")
-	filled.Limits = defaultList(filled.Limits, "1", "1Gi")
+	requests, limits := listOf(filled.Requests), listOf(filled.Limits)
+	for _, d := range []struct {
+		name           corev1.ResourceName
+		request, limit string
+	}{
+		{corev1.ResourceCPU, "100m", "1"}, {corev1.ResourceMemory, "256Mi", "1Gi"},
+	} {
+		request, hasRequest := requests[d.name]
+		limit, hasLimit := limits[d.name]
+		if !hasRequest {
+			request = resource.MustParse(d.request)
+		}
+		if !hasLimit {
+			limit = resource.MustParse(d.limit)
+		}
+		if !hasRequest && request.Cmp(limit) > 0 {
+			request = limit
+		}
+		if !hasLimit && limit.Cmp(request) < 0 {
+			limit = request
+		}
+		requests[d.name], limits[d.name] = request, limit
+	}
+	filled.Requests, filled.Limits = requests, limits
 	return filled
 }
 
-func defaultList(list corev1.ResourceList, cpu, memory string) corev1.ResourceList {
+func listOf(list corev1.ResourceList) corev1.ResourceList {
 	if list == nil {
-		list = corev1.ResourceList{}
-	}
-	for name, value := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
-		if _, set := list[name]; !set {
-			list[name] = resource.MustParse(value)
-		}
+		return corev1.ResourceList{}
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,16 +49,15 @@ type attemptResult struct {
 // attemptDelivery is what became of an action's attempt, nil while it is under
 // way: its result, else the end of its pod, else its deadline.
 func attemptDelivery(children runChildren, parked engine.ParkedActivation, now time.Time) *runDelivery {
-	if parked.Child != nil {
-		name := parked.Child.Name
-		if result := children.configs[name]; result != nil {
-			return resultDelivery(result, children.configs[runInputName(name)])
-		}
-		if pod := children.pods[name]; pod != nil {
-			if d := attemptPodDelivery(pod, now); d != nil {
-				return d
-			}
-		}
+	if parked.Child == nil {
+		return deadlineDelivery(parked.Deadline, now)
+	}
+	name := parked.Child.Name
+	if result := children.configs[name]; result != nil {
+		return resultDelivery(result, children.configs[runInputName(name)])
+	}
+	if d := attemptPodDelivery(children.pods[name], now); d != nil {
+		return d
 	}
 	return deadlineDelivery(parked.Deadline, now)
 }
@@ -68,7 +68,7 @@ func resultDelivery(result, given *corev1.ConfigMap) *runDelivery {
 	d := &runDelivery{at: result.CreationTimestamp.Time, outcome: outcomeFail}
 	var reported attemptResult
 	if err := json.Unmarshal([]byte(result.Data[attemptResultKey]), &reported); err != nil {
-		d.failure = resultFailure(engine.CodeInvalidResult, "the result cannot be read")
+		d.failure = invalidResult("the result cannot be read")
 		return d
 	}
 	if failure := reported.failure(); failure != nil {
@@ -77,7 +77,7 @@ func resultDelivery(result, given *corev1.ConfigMap) *runDelivery {
 	}
 	outputs, err := reported.outputs()
 	if err != nil {
-		d.failure = resultFailure(engine.CodeInvalidResult, err.Error())
+		d.failure = invalidResult(err.Error())
 		return d
 	}
 	if failure := outputFailure(given, outputs); failure != nil {
@@ -98,7 +98,7 @@ func (r attemptResult) failure() *engine.Failure {
 	if r.Error == nil {
 		return nil
 	}
-	failure := resultFailure(engine.CodeInvalidResult, r.Error.Message)
+	failure := invalidResult(r.Error.Message)
 	if r.Error.Code == codeResultTooLarge {
 		failure.Code = codeResultTooLarge
 	}
@@ -123,8 +123,8 @@ func (r attemptResult) outputs() (engine.Values, error) {
 	return outputs, nil
 }
 
-func resultFailure(code, message string) engine.Failure {
-	return engine.Failure{Phase: engine.PhaseResultValidation, Code: code, Message: message}
+func invalidResult(message string) engine.Failure {
+	return engine.Failure{Phase: engine.PhaseResultValidation, Code: engine.CodeInvalidResult, Message: message}
 }
 
 // outputFailure checks outputs against the contract kept with the attempt.
@@ -132,7 +132,7 @@ func outputFailure(given *corev1.ConfigMap, outputs engine.Values) *engine.Failu
 	var declared []action.Field
 	if given == nil || json.Unmarshal([]byte(given.Data[attemptContractKey]), &declared) != nil {
 		// What the attempt was given is kept until its result is committed.
-		failure := resultFailure(engine.CodeInvalidResult, "the attempt's contract is gone")
+		failure := invalidResult("the attempt's contract is gone")
 		return &failure
 	}
 	return contractFailure(engine.PhaseOutputValidation, codeOutputContract, action.CheckContract(declared, outputs))
@@ -153,6 +153,9 @@ func contractFailure(phase engine.Phase, code string, violations []action.Violat
 // attemptPodDelivery is what a pod without a result tells: that it is lost, that it
 // ended without one, or that it could not start.
 func attemptPodDelivery(pod *corev1.Pod, now time.Time) *runDelivery {
+	if pod == nil {
+		return nil
+	}
 	end, hasEnded := attemptEnd(pod)
 	fail := func(at time.Time, code, message string) *runDelivery {
 		return &runDelivery{at: at, outcome: outcomeFail, failure: engine.Failure{
@@ -239,8 +242,7 @@ func attemptEndReason(pod *corev1.Pod) string {
 }
 
 func attemptContainers(pod *corev1.Pod) []corev1.ContainerStatus {
-	return append(pod.Status.InitContainerStatuses[:len(pod.Status.InitContainerStatuses):len(pod.Status.InitContainerStatuses)],
-		pod.Status.ContainerStatuses...)
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
 // attemptTroubles keeps a pod from starting.

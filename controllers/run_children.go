@@ -74,7 +74,7 @@ func (r *WorkflowRunReconciler) act(ctx context.Context, state *runState, commit
 // dueChildren are the open activations whose child should exist by now and was
 // not seen.
 func dueChildren(run *api.WorkflowRun, state *runState) []string {
-	if run.Status.Instance == nil || isRunFinished(run) {
+	if run.Status.Instance == nil || isRunFinished(run) || state.definition == nil {
 		return nil
 	}
 	var due []string

@@ -47,6 +47,12 @@ func leftovers(run *api.WorkflowRun, children runChildren) runLeftovers {
 			left.tasks = append(left.tasks, task)
 		}
 	}
+	left.attempts = slices.DeleteFunc(attemptsIn(children), func(name string) bool { return needed[name] })
+	return left
+}
+
+// attemptsIn names the attempts of which anything is left, sorted.
+func attemptsIn(children runChildren) []string {
 	attempts := map[string]bool{}
 	for name, pod := range children.pods {
 		if pod.DeletionTimestamp == nil || controllerutil.ContainsFinalizer(pod, api.FinalizerCollect) {
@@ -56,12 +62,7 @@ func leftovers(run *api.WorkflowRun, children runChildren) runLeftovers {
 	for name := range children.configs {
 		attempts[strings.TrimSuffix(name, runInputName(""))] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(attempts)) {
-		if !needed[name] {
-			left.attempts = append(left.attempts, name)
-		}
-	}
-	return left
+	return slices.Sorted(maps.Keys(attempts))
 }
 
 // isTaskOpen tells whether a task still asks for an answer.

@@ -56,10 +56,10 @@ func setRunConditions(state *runState, plan runPlan, status *api.WorkflowRunStat
 
 func setAccepted(set runConditions, plan runPlan, status *api.WorkflowRunStatus) {
 	switch {
-	case status.Definition != nil:
-		set.set(api.ConditionAccepted, metav1.ConditionTrue, api.ReasonPinned, "snapshot "+status.Definition.Snapshot)
 	case plan.verdict != nil:
 		set.set(api.ConditionAccepted, metav1.ConditionFalse, plan.verdict.reason, plan.verdict.message)
+	case status.Definition != nil:
+		set.set(api.ConditionAccepted, metav1.ConditionTrue, api.ReasonPinned, "snapshot "+status.Definition.Snapshot)
 	case plan.isCancelled:
 		set.set(api.ConditionAccepted, metav1.ConditionFalse, string(api.RunCancelled), "the run was cancelled before it began")
 	case plan.isLost:

@@ -14,7 +14,7 @@ import (
 
 // runPlan is what one pass decided. The zero plan leaves the run as it is.
 type runPlan struct {
-	// verdict on a run that did not start.
+	// verdict on a run that has no definition.
 	verdict *runVerdict
 	// isLost: the run must never start.
 	isLost bool
@@ -32,10 +32,14 @@ type runPlan struct {
 	held []string
 }
 
-func (p *runPlan) add(definition *engine.Definition, step engine.Step) {
+func (p *runPlan) add(definition *runDefinition, step engine.Step) {
 	p.instance = &step.Instance
-	p.closed = append(p.closed, step.Closed...)
-	if outcome := definition.Outcome(step); outcome != "" {
+	if definition == nil {
+		p.closed = append(p.closed, step.Closed...)
+		return
+	}
+	p.closed = append(p.closed, definition.engine.Describe(step.Closed)...)
+	if outcome := definition.engine.Outcome(step); outcome != "" {
 		p.outcome = outcome
 	}
 }
@@ -53,24 +57,32 @@ func decideStart(ctx context.Context, state *runState) (runPlan, error) {
 	if verdict := state.definition.judge(); verdict != nil {
 		return runPlan{verdict: verdict}, nil
 	}
-	if _, err := runDeadline(state.run, state.now); err != nil {
-		return runPlan{verdict: refuseRun(api.ReasonInvalidInputs, "activeDeadline: %v", err)}, nil
-	}
-	inputs, err := runInputs(state.run)
-	if err != nil {
-		return runPlan{verdict: refuseRun(api.ReasonInvalidInputs, "the inputs are not a JSON object")}, nil
+	inputs, verdict := judgeInputs(state)
+	if verdict != nil {
+		return runPlan{verdict: verdict}, nil
 	}
 	step, err := engine.StartRun(ctx, state.definition.engine, inputs, state.run.CreationTimestamp.Time, state.now)
-	var missing *engine.InputError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*engine.InputError](err); ok {
 		return runPlan{verdict: refuseRun(api.ReasonInvalidInputs, "%v", missing)}, nil
 	}
 	if err != nil {
 		return runPlan{}, fmt.Errorf("start run: %w", err)
 	}
 	var plan runPlan
-	plan.add(state.definition.engine, step)
+	plan.add(state.definition, step)
 	return plan, nil
+}
+
+// judgeInputs reads the inputs and refuses what admission would have refused.
+func judgeInputs(state *runState) (engine.Values, *runVerdict) {
+	if _, err := runDeadline(state.run, state.now); err != nil {
+		return nil, refuseRun(api.ReasonInvalidInputs, "activeDeadline: %v", err)
+	}
+	inputs, err := runInputs(state.run)
+	if err != nil {
+		return nil, refuseRun(api.ReasonInvalidInputs, "the inputs are not a JSON object")
+	}
+	return inputs, nil
 }
 
 func runInputs(run *api.WorkflowRun) (engine.Values, error) {
@@ -110,15 +122,16 @@ func decideStep(ctx context.Context, state *runState, deliveries []runDelivery) 
 	var plan runPlan
 	switch {
 	case state.run.Spec.Cancel:
-		plan.add(state.definition.engine, engine.Cancel(state.instance, "the run was cancelled", state.now))
+		plan.add(state.definition, engine.Cancel(state.instance, "the run was cancelled", state.now))
 	case isPastDeadline(state):
-		plan.add(state.definition.engine, engine.Abort(state.instance, engine.Failure{
+		plan.add(state.definition, engine.Abort(state.instance, engine.Failure{
 			Phase: engine.PhaseExecution, Code: codeDeadlineExceeded, Message: "the run took longer than its activeDeadline",
 		}, state.now))
+	case state.definition == nil:
+		return runPlan{verdict: state.verdict}, nil
 	default:
 		return decideDeliveries(ctx, state, deliveries)
 	}
-	plan.closed = state.definition.engine.Describe(plan.closed)
 	return plan, nil
 }
 
@@ -132,7 +145,7 @@ func decideDeliveries(ctx context.Context, state *runState, deliveries []runDeli
 			return runPlan{}, fmt.Errorf("apply delivery to %s: %w", d.address.Activation, context.Cause(ctx))
 		}
 		if step.Applied {
-			plan.add(state.definition.engine, step)
+			plan.add(state.definition, step)
 			instance = step.Instance
 		}
 	}

@@ -104,6 +104,10 @@ func (r *WorkflowRunReconciler) pin(ctx context.Context, run *api.WorkflowRun) (
 		return r.pinLive(ctx, comp, live)
 	}
 	snapshot, err := findSnapshot(ctx, r.Client, comp, wanted)
+	if err == nil && snapshot == nil {
+		// Refusing is for good, so it is not left to a cache.
+		snapshot, err = findSnapshot(ctx, r.Live, comp, wanted)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +124,8 @@ func (r *WorkflowRunReconciler) pinLive(ctx context.Context, comp *api.Compositi
 	if comp.Status.ObservedGeneration != comp.Generation || comp.Status.Snapshot == "" {
 		return nil, unwritten, nil
 	}
-	snapshot, err := loadSnapshot(ctx, r.Client, comp.Namespace, comp.Status.Snapshot)
+	// Live, since nothing would wake the run when a cache catches up.
+	snapshot, err := loadSnapshot(ctx, r.Live, comp.Namespace, comp.Status.Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +154,8 @@ func runLiveRevision(comp *api.Composition) (string, error) {
 	return revision, nil
 }
 
-// pinned returns the definition that a run was pinned to.
+// pinned returns the definition that a run was pinned to, nil if somebody
+// deleted it.
 func (r *WorkflowRunReconciler) pinned(ctx context.Context, run *api.WorkflowRun) (*runDefinition, error) {
 	name := run.Status.Definition.Snapshot
 	if found := r.definitions.find(run.Namespace, name); found != nil {
@@ -159,11 +165,8 @@ func (r *WorkflowRunReconciler) pinned(ctx context.Context, run *api.WorkflowRun
 	if err == nil && snapshot == nil {
 		snapshot, err = loadSnapshot(ctx, r.Live, run.Namespace, name)
 	}
-	if err != nil {
+	if err != nil || snapshot == nil {
 		return nil, err
-	}
-	if snapshot == nil {
-		return nil, fmt.Errorf("read definition: snapshot %s is gone", name)
 	}
 	return r.definitions.prepare(run.Namespace, snapshot, r.Expressions), nil
 }

@@ -19,9 +19,10 @@ type runState struct {
 	// run as it was read; a commit is computed from its resource version.
 	run *api.WorkflowRun
 	now time.Time
-	// definition that the run executes, nil while it has none.
+	// definition that the run executes, nil if there is none. A started run
+	// without it can still be ended.
 	definition *runDefinition
-	// verdict says why a run without definition has none.
+	// verdict says why there is no definition.
 	verdict *runVerdict
 	// instance of a started run. Values that are kept outside are not in it
 	// until the run is hydrated.
@@ -80,6 +81,9 @@ func (r *WorkflowRunReconciler) gatherInstance(ctx context.Context, state *runSt
 	var err error
 	if state.definition, err = r.pinned(ctx, state.run); err != nil {
 		return err
+	}
+	if state.definition == nil {
+		state.verdict = awaitDefinition("snapshot " + state.run.Status.Definition.Snapshot + " is gone")
 	}
 	if state.instance, err = runInstance(state.run.Status.Instance); err != nil {
 		return err

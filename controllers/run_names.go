@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,8 +46,10 @@ func runPolicyName(run *api.WorkflowRun) string {
 	return runChildName(run, "")
 }
 
+// runNamePrefix ends where a part of a name may end: a dot before the dash
+// would make no name.
 func runNamePrefix(name string) string {
-	return name[:min(len(name), runNamePart)] + "-"
+	return strings.TrimRight(name[:min(len(name), runNamePart)], ".") + "-"
 }
 
 func runNameDigest(uid types.UID, activation string) string {

@@ -16,7 +16,6 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/action"
 	"github.com/apitomy/axiom-operator/internal/engine"
-	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
 const (
@@ -49,9 +48,9 @@ func attemptInputs(run *api.WorkflowRun, branch *api.ActiveBranch, actionType ac
 	if input == nil {
 		input = engine.Values{}
 	}
-	inputs, err := jsonvalue.Canonical(map[string]any(input))
+	inputs, err := encodeRunValue(map[string]any(input))
 	if err != nil {
-		return nil, fmt.Errorf("encode inputs: %w", err)
+		return nil, err
 	}
 	contract, err := json.Marshal(actionType.Outputs)
 	if err != nil {

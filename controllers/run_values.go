@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,15 +29,27 @@ type runShelf struct {
 
 // place returns the value inline or as a reference, one of them nil.
 func (s *runShelf) place(v any) (*runtime.RawExtension, *api.ValueRef, error) {
-	data, err := jsonvalue.Canonical(v)
+	data, err := encodeRunValue(v)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode value: %w", err)
+		return nil, nil, err
 	}
 	if len(data) <= s.limit {
 		return &runtime.RawExtension{Raw: data}, nil, nil
 	}
 	ref := s.keep(data)
 	return nil, &ref, nil
+}
+
+// encodeRunValue writes a value with its members in order, so that equal values
+// have one digest. It is not canonical JSON, which would round large integers.
+func encodeRunValue(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode value: %w", err)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // keep puts a value outside, whatever its size.

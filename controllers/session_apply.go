@@ -21,21 +21,49 @@ const (
 	secretKeyCA    = "ca.crt"
 )
 
+// impossibleError is a failure that no repetition mends.
+type impossibleError struct{ reason string }
+
+func (e *impossibleError) Error() string { return e.reason }
+
+// apply carries out a move. One that cannot succeed ends the attempt, and the
+// next pass gives up.
 func (r *AgentSessionReconciler) apply(ctx context.Context, state sessionState, move sessionMove) error {
 	switch move {
 	case moveAttempt:
-		return r.beginAttempt(ctx, state)
+		return r.orGiveUp(ctx, state, r.beginAttempt(ctx, state))
 	case moveCreatePod:
-		return r.startPod(ctx, state)
+		return r.orGiveUp(ctx, state, r.createPod(ctx, state))
 	case moveEnd:
 		return r.endAttempt(ctx, state)
 	case moveGiveUp:
-		failure := state.session.Status.LastFailure
-		concludePrompt(state.session.Status.Prompt, api.PromptResult{
-			Outcome: api.OutcomeFailed, Detail: truncate(startFailurePrefix+failure, maxDetail),
-		})
+		status := &state.session.Status
+		status.FailedStarts = maxFailedStarts
+		concludePrompt(status.Prompt, api.PromptResult{Outcome: api.OutcomeFailed, Detail: startFailurePrefix + status.LastFailure})
 	}
 	return nil
+}
+
+func (r *AgentSessionReconciler) orGiveUp(ctx context.Context, state sessionState, err error) error {
+	impossible := (*impossibleError)(nil)
+	if !errors.As(err, &impossible) {
+		return err
+	}
+	if err := r.endAttempt(ctx, state); err != nil {
+		return err
+	}
+	status := &state.session.Status
+	status.LastFailure, status.FailedStarts = truncate(impossible.reason, maxDetail), maxFailedStarts
+	return nil
+}
+
+// unlessRefused makes a failure final if the API server said no to the object
+// itself, as quotas and policies do.
+func unlessRefused(what string, err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		return &impossibleError{reason: what + ": " + err.Error()}
+	}
+	return wrap(what, err)
 }
 
 // beginAttempt makes the next attempt's Secret and names it in status; the pod
@@ -48,10 +76,9 @@ func (r *AgentSessionReconciler) beginAttempt(ctx context.Context, state session
 	if err != nil {
 		return err
 	}
-	now := metav1.NewTime(state.now).Rfc3339Copy()
 	status := &session.Status
 	status.Attempt, status.TokenHash = attempt, token.Hash(string(secret.Data[secretKeyToken]))
-	status.PodUID, status.StartedAt, status.LastActivityAt = "", &now, nil
+	status.PodUID, status.StartedAt, status.LastActivityAt, status.LastHeartbeatAt = "", timeOf(state.now), nil, nil
 	return nil
 }
 
@@ -66,35 +93,20 @@ func (r *AgentSessionReconciler) ensureSecret(ctx context.Context, session *api.
 		return secret, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("create session secret: %w", err)
+		return nil, unlessRefused("create session secret", err)
 	}
 	existing := &corev1.Secret{}
 	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(secret), existing); err != nil {
 		return nil, fmt.Errorf("read session secret: %w", err)
 	}
 	if !isOwnedBy(existing, session.UID) {
-		return nil, fmt.Errorf("secret %s belongs to somebody else", existing.Name)
+		return nil, foreign("Secret", existing.Name)
 	}
 	return existing, nil
 }
 
-// impossibleError is a failure that no repetition mends.
-type impossibleError struct{ reason string }
-
-func (e *impossibleError) Error() string { return e.reason }
-
-// startPod creates the attempt's pod, or ends the attempt when there can be none.
-func (r *AgentSessionReconciler) startPod(ctx context.Context, state sessionState) error {
-	err := r.createPod(ctx, state)
-	if impossible := (*impossibleError)(nil); errors.As(err, &impossible) {
-		if err := r.endAttempt(ctx, state); err != nil {
-			return err
-		}
-		state.session.Status.LastFailure = impossible.reason
-		state.session.Status.FailedStarts = maxFailedStarts
-		return nil
-	}
-	return err
+func foreign(kind, name string) error {
+	return &impossibleError{reason: fmt.Sprintf("a %s %s exists and belongs to somebody else", kind, name)}
 }
 
 // checkSecrets refuses Secrets that are not meant for pods: the label is their
@@ -114,15 +126,21 @@ func (r *AgentSessionReconciler) checkSecrets(ctx context.Context, namespace str
 	return nil
 }
 
-// createPod makes the network policy before the pod that it guards. The session
-// is read again first: a pod of an attempt that is over must not come back.
-func (r *AgentSessionReconciler) createPod(ctx context.Context, state sessionState) error {
+// isFresh tells whether the session is as it was read: what follows cannot be
+// taken back, and a cache may show what is over.
+func (r *AgentSessionReconciler) isFresh(ctx context.Context, session *api.AgentSession) (bool, error) {
 	live := &api.AgentSession{}
-	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(state.session), live); err != nil {
-		return wrap("read session", client.IgnoreNotFound(err))
+	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(session), live); err != nil {
+		return false, wrap("read session", client.IgnoreNotFound(err))
 	}
-	if live.ResourceVersion != state.session.ResourceVersion {
-		return nil
+	return live.UID == session.UID && live.ResourceVersion == session.ResourceVersion, nil
+}
+
+// createPod makes the network policy before the pod that it guards.
+func (r *AgentSessionReconciler) createPod(ctx context.Context, state sessionState) error {
+	fresh, err := r.isFresh(ctx, state.session)
+	if err != nil || !fresh {
+		return err
 	}
 	pod, err := agentPod(state, r.Options)
 	if err != nil {
@@ -136,67 +154,72 @@ func (r *AgentSessionReconciler) createPod(ctx context.Context, state sessionSta
 	}
 	err = r.Direct.Create(ctx, pod)
 	if apierrors.IsAlreadyExists(err) {
-		existing := &corev1.Pod{}
-		if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(pod), existing); err != nil {
-			return fmt.Errorf("read agent pod: %w", err)
-		}
-		if !isOwnedBy(existing, state.session.UID) {
-			return fmt.Errorf("pod %s belongs to somebody else", existing.Name)
-		}
-		pod = existing
-	} else if err != nil {
-		return fmt.Errorf("create agent pod: %w", err)
+		return r.takePod(ctx, state.session, pod.Name)
+	}
+	if err != nil {
+		return unlessRefused("create agent pod", err)
 	}
 	state.session.Status.PodUID = string(pod.UID)
+	return nil
+}
+
+// takePod goes on with the pod that an earlier life created.
+func (r *AgentSessionReconciler) takePod(ctx context.Context, session *api.AgentSession, name string) error {
+	pod := &corev1.Pod{}
+	if err := r.Direct.Get(ctx, types.NamespacedName{Namespace: session.Namespace, Name: name}, pod); err != nil {
+		return fmt.Errorf("read agent pod: %w", err)
+	}
+	if !isOwnedBy(pod, session.UID) {
+		return foreign("Pod", name)
+	}
+	session.Status.PodUID = string(pod.UID)
 	return nil
 }
 
 func (r *AgentSessionReconciler) ensurePolicy(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
 	err := r.Direct.Create(ctx, policy)
 	if err == nil || !apierrors.IsAlreadyExists(err) {
-		return wrap("create network policy", err)
+		return unlessRefused("create network policy", err)
 	}
 	existing := &networkingv1.NetworkPolicy{}
 	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(policy), existing); err != nil {
 		return fmt.Errorf("read network policy: %w", err)
 	}
 	if !isOwnedBy(existing, policy.OwnerReferences[0].UID) {
-		return fmt.Errorf("network policy %s belongs to somebody else", existing.Name)
+		return foreign("NetworkPolicy", existing.Name)
 	}
 	if equalStatus(existing.Spec, policy.Spec) {
 		return nil
 	}
 	existing.Spec = policy.Spec
-	return wrap("update network policy", r.Direct.Update(ctx, existing))
+	return unlessRefused("update network policy", r.Direct.Update(ctx, existing))
 }
 
 // endAttempt takes the pod away, then its token, and only then forgets the
 // attempt: whoever repeats it finds the same.
 func (r *AgentSessionReconciler) endAttempt(ctx context.Context, state sessionState) error {
 	session := state.session
-	name := types.NamespacedName{Namespace: session.Namespace, Name: attemptName(session)}
+	status := &session.Status
+	if status.TokenHash == "" {
+		return nil
+	}
+	fresh, err := r.isFresh(ctx, session)
+	if err != nil || !fresh {
+		return err
+	}
 	if err := r.deletePod(ctx, state.pod); err != nil {
 		return err
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name.Name, Namespace: name.Namespace}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: attemptName(session), Namespace: session.Namespace}}
 	if err := client.IgnoreNotFound(r.Direct.Delete(ctx, secret)); err != nil {
 		return fmt.Errorf("delete session secret: %w", err)
 	}
-	status := &session.Status
 	status.FailedStarts = failedStarts(session)
 	status.TokenHash, status.PodUID, status.StartedAt = "", "", nil
 	if prompt := status.Prompt; prompt != nil && prompt.State == api.PromptDelivered {
 		prompt.State = api.PromptLost
 	}
 	return nil
-}
-
-// failedStarts counts this attempt if it ended before its agent was ready.
-func failedStarts(session *api.AgentSession) int32 {
-	if session.Spec.Stopped || session.Status.ReadyAttempt == session.Status.Attempt {
-		return 0
-	}
-	return session.Status.FailedStarts + 1
 }
 
 func (r *AgentSessionReconciler) deletePod(ctx context.Context, pod *corev1.Pod) error {

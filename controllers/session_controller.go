@@ -70,17 +70,22 @@ type AgentSessionReconciler struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;delete
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;create;update
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=sessiontemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/finalizers,verbs=update
 
 // sessionState is what a session's next move depends on.
 type sessionState struct {
 	session *api.AgentSession
 	// pod of the live attempt, nil when it does not exist.
 	pod *corev1.Pod
+	// turn that the prompt is named for, nil when it is gone or there is no prompt
+	// outstanding.
+	turn *api.Turn
 	// template of the session.
 	template api.SessionTemplateSpec
 	// impossible tells why no pod can be made, empty when one can.
 	impossible string
-	// withinLimit is false while other sessions of the namespace fill all slots.
+	// withinLimit is false while the session waits because others of the namespace
+	// fill all slots.
 	withinLimit bool
 	now         time.Time
 }
@@ -91,6 +96,7 @@ func (r *AgentSessionReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&api.AgentSession{}).
 		Owns(&corev1.Pod{}).
 		Watches(&api.AgentSession{}, handler.EnqueueRequestsFromMapFunc(r.waitingBeside)).
+		Watches(&api.Turn{}, handler.EnqueueRequestsFromMapFunc(sessionOfTurn)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
@@ -131,8 +137,23 @@ func (r *AgentSessionReconciler) gather(ctx context.Context, session *api.AgentS
 			return state, err
 		}
 	}
+	if hasWork(session) {
+		if state.turn, err = r.promptTurn(ctx, session); err != nil {
+			return state, err
+		}
+	}
 	state.withinLimit, err = r.hasSlot(ctx, session)
 	return state, err
+}
+
+// promptTurn reads the turn of the session's prompt. One that the cache misses
+// is looked for live: its absence ends the prompt.
+func (r *AgentSessionReconciler) promptTurn(ctx context.Context, session *api.AgentSession) (*api.Turn, error) {
+	turn, err := readTurn(ctx, r.Client, session.Namespace, session.Status.Prompt.ID)
+	if err != nil || turn != nil && isPromptOf(session.Status.Prompt, turn) {
+		return turn, err
+	}
+	return readTurn(ctx, r.Direct, session.Namespace, session.Status.Prompt.ID)
 }
 
 // readPod reads the live attempt's pod; one that the cache misses is looked for
@@ -151,27 +172,38 @@ func (r *AgentSessionReconciler) readPod(ctx context.Context, session *api.Agent
 		return nil, fmt.Errorf("read agent pod: %w", err)
 	}
 	if !isOwnedBy(pod, session.UID) {
-		return nil, fmt.Errorf("pod %s belongs to somebody else", pod.Name)
+		return nil, nil //nolint:nilnil // a stranger of that name is in the way, which its creation will tell
 	}
 	return pod, nil
 }
 
+// hasSlot tells whether a session that wants a pod may have one: those that
+// have one and those that have waited longer come first. It reads live, since
+// the slot that the cache shows as free may have been given away just now.
 func (r *AgentSessionReconciler) hasSlot(ctx context.Context, session *api.AgentSession) (bool, error) {
+	if !wantsPod(session) || session.Status.TokenHash != "" {
+		return true, nil
+	}
 	list := &api.AgentSessionList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(session.Namespace)); err != nil {
+	if err := r.Direct.List(ctx, list, client.InNamespace(session.Namespace)); err != nil {
 		return false, fmt.Errorf("list sessions: %w", err)
 	}
 	used := 0
 	for i := range list.Items {
-		other := &list.Items[i]
-		if other.UID == session.UID || other.Spec.RunRef != nil {
-			continue
-		}
-		if other.Status.TokenHash != "" || wantsPod(other) && isOlder(other, session) {
+		if isBefore(&list.Items[i], session) {
 			used++
 		}
 	}
 	return used < r.Options.MaxPerNamespace, nil
+}
+
+// isBefore tells whether another session takes a slot that this one waits for.
+func isBefore(other, session *api.AgentSession) bool {
+	if other.UID == session.UID || other.Spec.RunRef != nil {
+		return false
+	}
+	isWaiting := wantsPod(other) && other.DeletionTimestamp.IsZero()
+	return other.Status.TokenHash != "" || isWaiting && isOlder(other, session)
 }
 
 func (r *AgentSessionReconciler) report(ctx context.Context, before, session *api.AgentSession) error {
@@ -182,6 +214,16 @@ func (r *AgentSessionReconciler) report(ctx context.Context, before, session *ap
 		return fmt.Errorf("update session status: %w", err)
 	}
 	return nil
+}
+
+// sessionOfTurn maps a turn to the session that may have its prompt: a prompt
+// whose turn is over or gone is taken back.
+func sessionOfTurn(_ context.Context, object client.Object) []reconcile.Request {
+	turn, isTurn := object.(*api.Turn)
+	if !isTurn || turn.Spec.CompositionRef == nil {
+		return nil
+	}
+	return []reconcile.Request{requestFor(turn.Namespace, sessionName(turn.Spec.CompositionRef.Name))}
 }
 
 // waitingBeside maps a session to those of its namespace that wait for a slot.

@@ -8,14 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/template"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 const (
 	defaultIdleTimeout = 30 * time.Minute
 	maxFailedStarts    = 3
+	// cancelTimeout is what a runner has to report that a cancelled prompt has
+	// ended; it terminates an agent that does not stop after 30 seconds, and
+	// kills it after 10 more.
+	cancelTimeout = time.Minute
+	// silenceTimeout is how long a runner with a prompt may give no sign of life;
+	// it has something to say every minute.
+	silenceTimeout = 5 * time.Minute
 
 	startFailurePrefix = "Could not start the workbench agent: "
+	failurePodDeleted  = "the agent pod was deleted"
 )
 
 // sessionMove is the one thing to do about a session now.
@@ -35,38 +43,48 @@ const (
 )
 
 // decideSession tells what to do and, if that is nothing, when to look again.
-// It also records in status why an attempt ends.
+// In status it takes back a prompt that nobody waits for, and records why an
+// attempt ends.
 func decideSession(state sessionState, options SessionOptions) (sessionMove, time.Duration) {
+	if !isAwaited(state) {
+		withdrawPrompt(state.session, state.now)
+	}
 	status := &state.session.Status
 	if status.TokenHash == "" {
-		return decideWithoutPod(state)
+		return decideWithoutPod(state), 0
 	}
 	if reason, over := attemptOver(state, options); over {
-		status.LastFailure = reason
+		status.LastFailure = truncate(reason, maxDetail)
 		return moveEnd, 0
 	}
 	if state.pod == nil {
 		return moveCreatePod, 0
 	}
-	if status.PodUID == "" {
-		status.PodUID = string(state.pod.UID)
-	}
-	return moveNone, untilTimeout(state, options)
+	status.PodUID = string(state.pod.UID)
+	return moveNone, untilLimit(state, options)
 }
 
-func decideWithoutPod(state sessionState) (sessionMove, time.Duration) {
+// isAwaited tells whether a turn waits for the session's prompt.
+func isAwaited(state sessionState) bool {
+	turn := state.turn
+	return turn != nil && isPromptOf(state.session.Status.Prompt, turn) &&
+		turn.DeletionTimestamp.IsZero() && !turns.IsOver(turn.Status.State)
+}
+
+func decideWithoutPod(state sessionState) sessionMove {
+	status := &state.session.Status
 	switch {
 	case !wantsPod(state.session):
-		return moveNone, 0
+		return moveNone
 	case state.impossible != "":
-		state.session.Status.LastFailure = state.impossible
-		return moveGiveUp, 0
-	case state.session.Status.FailedStarts >= maxFailedStarts:
-		return moveGiveUp, 0
+		status.LastFailure = truncate(state.impossible, maxDetail)
+		return moveGiveUp
+	case status.FailedStarts >= maxFailedStarts:
+		return moveGiveUp
 	case !state.withinLimit:
-		return moveNone, 0
+		return moveNone
 	}
-	return moveAttempt, 0
+	return moveAttempt
 }
 
 // attemptOver tells whether the live attempt has ended or must end, and why; an
@@ -76,138 +94,125 @@ func attemptOver(state sessionState, options SessionOptions) (reason string, ove
 	switch {
 	case session.Spec.Stopped:
 		return "", true
-	case pod == nil:
-		return "the agent pod was deleted", session.Status.PodUID != ""
-	case !pod.DeletionTimestamp.IsZero():
-		return "the agent pod was deleted", true
-	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+	case pod == nil && session.Status.PodUID != "":
+		return failurePodDeleted, true
+	case pod == nil && state.impossible != "":
+		return state.impossible, true
+	case pod == nil && !hasWork(session):
+		return "", true // nobody waits for it any more
+	case pod != nil && !pod.DeletionTimestamp.IsZero():
+		return failurePodDeleted, true
+	case pod != nil && isEnded(pod):
 		return podEnd(pod), true
-	case isStarting(session):
-		waited := state.now.Sub(session.Status.StartedAt.Time)
-		return fmt.Sprintf("the agent was not ready within %s%s", options.StartTimeout, podTrouble(pod)), waited >= options.StartTimeout
 	}
-	idle, left := idleFor(state)
-	return "", idle && left <= 0
+	for _, limit := range attemptLimits(state, options) {
+		if !state.now.Before(limit.at) {
+			return limit.reason, true
+		}
+	}
+	return "", false
 }
 
-// untilTimeout is when a start or an idle time ends.
-func untilTimeout(state sessionState, options SessionOptions) time.Duration {
-	if isStarting(state.session) {
-		return state.session.Status.StartedAt.Add(options.StartTimeout).Sub(state.now)
-	}
-	if idle, left := idleFor(state); idle {
-		return left
-	}
-	return 0
+// attemptLimit is a moment at which an attempt ends unless something happens.
+type attemptLimit struct {
+	at     time.Time
+	reason string
 }
 
-// idleFor tells whether the session may be suspended, and in how long.
-func idleFor(state sessionState) (idle bool, left time.Duration) {
+func attemptLimits(state sessionState, options SessionOptions) []attemptLimit {
 	session := state.session
+	if isStarting(session) {
+		reason := fmt.Sprintf("the agent was not ready within %s", options.StartTimeout)
+		if trouble := podTrouble(state.pod); trouble != "" {
+			reason += ": " + trouble
+		}
+		return []attemptLimit{{session.Status.StartedAt.Add(options.StartTimeout), reason}}
+	}
+	if !hasWork(session) {
+		return idleLimit(session)
+	}
+	var limits []attemptLimit
+	prompt := session.Status.Prompt
+	if prompt.Cancel && prompt.CancelledAt != nil {
+		limits = append(limits, attemptLimit{
+			prompt.CancelledAt.Add(cancelTimeout), fmt.Sprintf("the agent did not stop within %s of being asked to", cancelTimeout),
+		})
+	}
+	if session.Status.LastHeartbeatAt != nil {
+		last := latest(session.Status.LastHeartbeatAt, session.Status.LastActivityAt, prompt.QueuedAt)
+		limits = append(limits, attemptLimit{last.Add(silenceTimeout), fmt.Sprintf("the agent's runner was silent for %s", silenceTimeout)})
+	}
+	return limits
+}
+
+// latest of the times that are set, zero if none is.
+func latest(times ...*metav1.Time) time.Time {
+	found := time.Time{}
+	for _, t := range times {
+		if t != nil && t.After(found) {
+			found = t.Time
+		}
+	}
+	return found
+}
+
+// idleLimit is when an idle session is suspended, if it ever is.
+func idleLimit(session *api.AgentSession) []attemptLimit {
 	timeout := defaultIdleTimeout
 	if set := session.Spec.IdleTimeout; set != nil {
 		timeout = set.Duration
 	}
-	if timeout <= 0 || hasWork(session) || isStarting(session) {
-		return false, 0
+	last := latest(session.Status.StartedAt, session.Status.LastActivityAt)
+	if timeout <= 0 || last.IsZero() {
+		return nil
 	}
-	last := session.Status.StartedAt
-	if last == nil || last.Before(session.Status.LastActivityAt) {
-		last = session.Status.LastActivityAt
-	}
-	if last == nil {
-		return false, 0
-	}
-	return true, last.Add(timeout).Sub(state.now)
+	return []attemptLimit{{at: last.Add(timeout)}}
 }
 
+// untilLimit is how long the attempt may go on as it is; zero: for ever.
+func untilLimit(state sessionState, options SessionOptions) time.Duration {
+	next := time.Duration(0)
+	for _, limit := range attemptLimits(state, options) {
+		if left := limit.at.Sub(state.now); next == 0 || left < next {
+			next = left
+		}
+	}
+	return next
+}
+
+// isStarting tells whether the live attempt's agent is not initialised yet.
 func isStarting(session *api.AgentSession) bool {
-	return session.Status.ReadyAttempt < session.Status.Attempt && session.Status.StartedAt != nil
+	return session.Status.TokenHash != "" && session.Status.ReadyAttempt < session.Status.Attempt && session.Status.StartedAt != nil
 }
 
-// wantsPod tells whether the session has work that needs a new pod. A prompt
-// that was lost waits for its turn's decision first.
-func wantsPod(session *api.AgentSession) bool {
+// failedStarts counts the attempt that ends now if its agent never took a
+// prompt that was there to take.
+func failedStarts(session *api.AgentSession) int32 {
 	prompt := session.Status.Prompt
-	return !session.Spec.Stopped && prompt != nil && prompt.State == api.PromptQueued
+	isUntaken := prompt != nil && prompt.State == api.PromptQueued
+	if session.Spec.Stopped || isReady(session) && !isUntaken {
+		return 0
+	}
+	return session.Status.FailedStarts + 1
 }
 
-func hasWork(session *api.AgentSession) bool {
-	prompt := session.Status.Prompt
-	return prompt != nil && prompt.State != api.PromptDone
-}
-
-// setSessionStatus derives phase and conditions from what is recorded.
-func setSessionStatus(state sessionState) {
-	session := state.session
-	status := &session.Status
-	status.ObservedGeneration = session.Generation
-	status.Capabilities = template.Capabilities(session.Spec.TemplateRef.Name, session.Spec.CompositionRef != nil)
-	if !hasWork(session) {
-		status.CurrentTurn = ""
-	}
-	status.Phase = sessionPhase(session)
-
-	set := conditionSetter{conditions: &status.Conditions, generation: session.Generation}
-	phase := string(status.Phase)
-	podReady := status.TokenHash != "" && status.ReadyAttempt == status.Attempt
-	ready := status.Phase == api.SessionReady || status.Phase == api.SessionWorking || status.Phase == api.SessionSuspended
-	message := ""
-	if !ready {
-		message = status.LastFailure
-	}
-	set.set(api.ConditionReady, readiness(status.Phase, ready), phase, message)
-	set.set(api.ConditionPodReady, statusOf(podReady), phase, podMessage(state))
-	if wantsPod(session) && status.TokenHash == "" && !state.withinLimit {
-		set.set(api.ConditionWithinLimit, metav1.ConditionFalse, api.ReasonSessionLimit, "other sessions of the namespace use all slots")
-	} else {
-		set.set(api.ConditionWithinLimit, metav1.ConditionTrue, "SlotFree", "")
-	}
-}
-
-func sessionPhase(session *api.AgentSession) api.SessionPhase {
-	status := &session.Status
-	switch {
-	case session.Spec.Stopped:
-		return api.SessionStopped
-	case status.TokenHash != "" && status.ReadyAttempt < status.Attempt:
-		return api.SessionStarting
-	case status.TokenHash != "" && hasWork(session):
-		return api.SessionWorking
-	case status.TokenHash != "":
-		return api.SessionReady
-	case status.FailedStarts >= maxFailedStarts:
-		return api.SessionFailed
-	case status.Attempt > 0 && !hasWork(session):
-		return api.SessionSuspended
-	}
-	return api.SessionPending
-}
-
-func readiness(phase api.SessionPhase, ready bool) metav1.ConditionStatus {
-	if phase == api.SessionPending || phase == api.SessionStarting {
-		return metav1.ConditionUnknown
-	}
-	return statusOf(ready)
-}
-
-func podMessage(state sessionState) string {
-	if state.pod == nil || !isStarting(state.session) {
-		return ""
-	}
-	return podTrouble(state.pod)
+func isEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // podTrouble tells why a pod does not come up, empty when it just takes time.
 func podTrouble(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return ": the pod cannot be scheduled: " + condition.Message
+			return "the pod cannot be scheduled: " + condition.Message
 		}
 	}
-	for _, container := range append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...) {
+	for _, container := range containerStatuses(pod) {
 		if waiting := container.State.Waiting; waiting != nil && waiting.Message != "" {
-			return fmt.Sprintf(": container %s: %s: %s", container.Name, waiting.Reason, waiting.Message)
+			return fmt.Sprintf("container %s: %s: %s", container.Name, waiting.Reason, waiting.Message)
 		}
 	}
 	return ""
@@ -218,7 +223,7 @@ func podEnd(pod *corev1.Pod) string {
 	if pod.Status.Reason != "" {
 		return fmt.Sprintf("the agent pod ended: %s: %s", pod.Status.Reason, pod.Status.Message)
 	}
-	for _, container := range append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...) {
+	for _, container := range containerStatuses(pod) {
 		ended := container.State.Terminated
 		if ended == nil || ended.ExitCode == 0 {
 			continue
@@ -230,4 +235,8 @@ func podEnd(pod *corev1.Pod) string {
 		return text
 	}
 	return "the agent pod ended"
+}
+
+func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
 }

@@ -18,6 +18,9 @@ const (
 	volumePlaybook = "playbook"
 
 	agentContainer = "agent"
+
+	// envToken is the variable that the session's token is given in.
+	envToken = "AXIOM_SESSION_TOKEN"
 )
 
 // errNoAgent says what a user must set when nothing names an agent.
@@ -101,7 +104,7 @@ func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, option
 		{Name: "AXIOM_API_URL", Value: options.Gateway.URL},
 		{Name: "AXIOM_SESSION_ID", Value: session.Namespace + "/" + session.Name},
 		{Name: "AXIOM_CA_FILE", Value: trustPath + "/" + secretKeyCA},
-		{Name: "AXIOM_SESSION_TOKEN", ValueFrom: secretKey(attemptName(session), secretKeyToken)},
+		{Name: envToken, ValueFrom: secretKey(attemptName(session), secretKeyToken)},
 		{Name: "HOME", Value: workPath},
 	}
 	if ref := session.Spec.CompositionRef; ref != nil {
@@ -193,14 +196,14 @@ func mergeList[T any](first, second []T) []T {
 	return first
 }
 
-// credentialsOf lists the Secrets of users that the pod refers to; its own
-// token is not one of them.
+// credentialsOf lists the Secrets of users that the pod takes its environment
+// from; the session's own token is not one of them.
 func credentialsOf(pod *corev1.Pod) []string {
 	var names []string
 	for _, container := range pod.Spec.Containers {
 		for _, variable := range container.Env {
-			if variable.ValueFrom != nil && variable.ValueFrom.SecretKeyRef != nil && variable.ValueFrom.SecretKeyRef.Name != pod.Name {
-				names = append(names, variable.ValueFrom.SecretKeyRef.Name)
+			if source := variable.ValueFrom; source != nil && source.SecretKeyRef != nil && variable.Name != envToken {
+				names = append(names, source.SecretKeyRef.Name)
 			}
 		}
 		for _, source := range container.EnvFrom {

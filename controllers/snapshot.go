@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -158,6 +159,12 @@ func (d snapshotData) item(kind api.ItemType, name string) (snapshotItem, bool) 
 	return d.Items[i], true
 }
 
+// has tells whether the item exists in the snapshot: a removed one does not.
+func (d snapshotData) has(kind api.ItemType, name string) bool {
+	item, known := d.item(kind, name)
+	return known && item.ContentRevision != ""
+}
+
 // snapshotName is the same for every controller that takes the snapshot.
 func snapshotName(comp *api.Composition, generation int64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", comp.UID, generation))
@@ -165,8 +172,10 @@ func snapshotName(comp *api.Composition, generation int64) string {
 }
 
 func snapshotObject(comp *api.Composition, data snapshotData) (*appsv1.ControllerRevision, error) {
-	raw, err := json.Marshal(data)
-	if err != nil {
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false) // escapes could make a large draft outgrow the object
+	if err := encoder.Encode(data); err != nil {
 		return nil, fmt.Errorf("encode snapshot: %w", err)
 	}
 	return &appsv1.ControllerRevision{
@@ -174,23 +183,17 @@ func snapshotObject(comp *api.Composition, data snapshotData) (*appsv1.Controlle
 			Name:            snapshotName(comp, data.Generation),
 			Namespace:       comp.Namespace,
 			Labels:          map[string]string{api.LabelComposition: comp.Name},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(comp, api.GroupVersion.WithKind("Composition"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(comp, api.GroupVersion.WithKind(compositionKind))},
 		},
 		Revision: data.Generation,
-		Data:     runtime.RawExtension{Raw: raw},
+		Data:     runtime.RawExtension{Raw: bytes.TrimSpace(raw.Bytes())},
 	}, nil
-}
-
-// attribution is who made what is new at this generation.
-type attribution struct {
-	author   api.Author
-	username string
-	turn     string
 }
 
 // nextSnapshot returns the composition's snapshot at its present generation,
 // and whether any content differs from the newest one there is.
-func nextSnapshot(comp *api.Composition, items []api.ItemStatus, newest *snapshotData, by attribution, now time.Time) (snapshotData, bool) {
+func nextSnapshot(state compositionState, previous snapshotData, by authorship, now time.Time) (snapshotData, bool) {
+	comp := state.comp
 	data := snapshotData{
 		Workflow:    comp.Spec.Workflow,
 		ActionTypes: comp.Spec.ActionTypes,
@@ -198,36 +201,43 @@ func nextSnapshot(comp *api.Composition, items []api.ItemStatus, newest *snapsho
 		Generation:  comp.Generation,
 		At:          now.UTC().Format(time.RFC3339),
 		Turn:        comp.Annotations[api.AnnotationTurn],
-	}
-	previous := snapshotData{}
-	if newest != nil {
-		previous = *newest
+		Items:       []snapshotItem{},
 	}
 	changed := false
-	for _, item := range items {
-		entry, known := previous.item(item.Type, item.Name)
-		if !known || entry.ContentRevision != item.ContentRevision {
+	for _, view := range state.items {
+		entry, known := previous.item(view.kind, view.name)
+		if !known || entry.ContentRevision != view.revision {
 			changed = true
-			entry = by.entry(item.Type, item.Name, item.ContentRevision, comp.Generation)
+			entry = snapshotItem{Type: view.kind, Name: view.name, ContentRevision: view.revision, Generation: comp.Generation}
+			entry.attribute(by)
 		}
 		data.Items = append(data.Items, entry)
 	}
 	for _, entry := range previous.Items {
-		if entry.ContentRevision == "" || hasItem(items, entry.Type, entry.Name) {
+		if _, exists := data.item(entry.Type, entry.Name); exists || entry.ContentRevision == "" {
 			continue
 		}
 		changed = true
-		data.Items = append(data.Items, by.entry(entry.Type, entry.Name, "", comp.Generation))
+		removal := snapshotItem{Type: entry.Type, Name: entry.Name, Generation: comp.Generation}
+		removal.attribute(by)
+		data.Items = append(data.Items, removal)
 	}
 	return data, changed
 }
 
-func (a attribution) entry(kind api.ItemType, name, revision string, generation int64) snapshotItem {
-	return snapshotItem{
-		Type: kind, Name: name, ContentRevision: revision, Author: a.author, Username: a.username, Turn: a.turn, Generation: generation,
-	}
+func (i *snapshotItem) attribute(by authorship) {
+	made := by.of(i.Type, i.ContentRevision)
+	i.Author, i.Username, i.Turn = made.author, made.username, made.turn
 }
 
-func hasItem(items []api.ItemStatus, kind api.ItemType, name string) bool {
-	return slices.ContainsFunc(items, func(item api.ItemStatus) bool { return item.Type == kind && item.Name == name })
+// newestAt is the newest of a history's records that is not newer than a
+// generation; the zero record when all are.
+func newestAt(records []snapshotRecord, generation int64) snapshotRecord {
+	found := snapshotRecord{}
+	for _, record := range records {
+		if record.data.Generation <= generation {
+			found = record
+		}
+	}
+	return found
 }

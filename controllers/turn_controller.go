@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,9 @@ type TurnReconciler struct {
 	Recorder events.EventRecorder
 	// Expressions compiles the result's expressions.
 	Expressions *expression.Cache
+	// StartTimeout is what a turn's agent has to come up, waiting for a free slot
+	// included; 5 minutes when zero.
+	StartTimeout time.Duration
 }
 
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns,verbs=get;list;watch;patch
@@ -49,6 +53,11 @@ type TurnReconciler struct {
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const compositionKind = "Composition"
+
+// maxEventNote is what the API takes of an Event's note, in bytes.
+const maxEventNote = 1024
 
 // step is what one pass of a turn decided beside its status.
 type step struct {
@@ -62,7 +71,7 @@ type step struct {
 func (r *TurnReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Turn{}).
-		Watches(&api.AgentSession{}, handler.EnqueueRequestsFromMapFunc(turnOfSession)).
+		Watches(&api.AgentSession{}, handler.EnqueueRequestsFromMapFunc(r.workingTurnsOf)).
 		Watches(&api.Composition{}, handler.EnqueueRequestsFromMapFunc(r.openTurnsOf)).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
@@ -106,8 +115,8 @@ func (r *TurnReconciler) report(ctx context.Context, before, turn *api.Turn, com
 		}
 		return fmt.Errorf("update turn status: %w", err)
 	}
-	if comp != nil && before.Status.State != turn.Status.State {
-		r.announce(turn, comp)
+	if comp != nil {
+		r.announce(before, turn, comp)
 	}
 	return nil
 }
@@ -124,9 +133,13 @@ var announcements = map[api.TurnPhase]struct{ kind, reason, note string }{
 	api.TurnRefused:            {corev1.EventTypeWarning, "TurnRefused", "turn %s was refused"},
 }
 
-func (r *TurnReconciler) announce(turn *api.Turn, comp *api.Composition) {
-	if a, announced := announcements[turn.Status.State]; announced {
+// announce tells of a new state and of new words to the person.
+func (r *TurnReconciler) announce(before, turn *api.Turn, comp *api.Composition) {
+	if a, announced := announcements[turn.Status.State]; announced && before.Status.State != turn.Status.State {
 		r.Recorder.Eventf(comp, turn, a.kind, a.reason, "Turn", a.note, turn.Name)
+	}
+	for _, notice := range turn.Status.Notices[len(before.Status.Notices):] {
+		r.Recorder.Eventf(comp, turn, corev1.EventTypeNormal, "AgentNotice", "Turn", "%s", truncate(notice, maxEventNote))
 	}
 }
 
@@ -134,18 +147,15 @@ func (r *TurnReconciler) content() content.Store {
 	return content.Store{Client: r.Direct}
 }
 
-// now is cut to seconds, the resolution of status times, so that a status read
-// back is equal to the one written.
 func (r *TurnReconciler) now() *metav1.Time {
-	now := metav1.NewTime(r.Clock.Now()).Rfc3339Copy()
-	return &now
+	return timeOf(r.Clock.Now())
 }
 
 // readComposition reads the turn's composition live, nil when it is gone.
 func (r *TurnReconciler) readComposition(ctx context.Context, turn *api.Turn) (*api.Composition, error) {
 	comp := &api.Composition{}
 	err := r.Direct.Get(ctx, types.NamespacedName{Namespace: turn.Namespace, Name: turn.Spec.CompositionRef.Name}, comp)
-	if apierrors.IsNotFound(err) || err == nil && !comp.DeletionTimestamp.IsZero() {
+	if apierrors.IsNotFound(err) || err == nil && (!comp.DeletionTimestamp.IsZero() || isOfFormer(turn, comp)) {
 		return nil, nil //nolint:nilnil // a composition that is gone is an ordinary answer
 	}
 	if err != nil {
@@ -154,38 +164,42 @@ func (r *TurnReconciler) readComposition(ctx context.Context, turn *api.Turn) (*
 	return comp, nil
 }
 
-// turnOfSession maps a session to the turns that it works or worked for.
-func turnOfSession(_ context.Context, object client.Object) []reconcile.Request {
+// isOfFormer tells whether the turn belongs to a composition that had the name
+// before this one.
+func isOfFormer(turn *api.Turn, comp *api.Composition) bool {
+	return !isOwnedBy(turn, comp.UID) && slices.ContainsFunc(turn.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == compositionKind && owner.Name == comp.Name
+	})
+}
+
+// workingTurnsOf maps a session to the turns that wait for something of it: the
+// one that it works for, and one that waits until the agent has left another.
+func (r *TurnReconciler) workingTurnsOf(ctx context.Context, object client.Object) []reconcile.Request {
 	session, isSession := object.(*api.AgentSession)
-	if !isSession {
+	if !isSession || session.Spec.CompositionRef == nil {
 		return nil
 	}
-	var requests []reconcile.Request
-	if prompt := session.Status.Prompt; prompt != nil {
-		requests = append(requests, requestFor(session.Namespace, prompt.ID))
-	}
-	if turn := session.Status.CurrentTurn; turn != "" {
-		requests = append(requests, requestFor(session.Namespace, turn))
-	}
-	return requests
+	return r.turnsIn(ctx, session.Namespace, session.Spec.CompositionRef.Name, api.TurnWorking)
 }
 
 // openTurnsOf maps a composition to its turns that may have waited for it.
 func (r *TurnReconciler) openTurnsOf(ctx context.Context, object client.Object) []reconcile.Request {
-	comp, isComposition := object.(*api.Composition)
-	if !isComposition {
-		return nil
-	}
+	return r.turnsIn(ctx, object.GetNamespace(), object.GetName(), "", api.TurnPending, api.TurnWorking, api.TurnAwaitingResolution)
+}
+
+// turnsIn are the composition's turns in one of the states.
+func (r *TurnReconciler) turnsIn(ctx context.Context, namespace, composition string, states ...api.TurnPhase) []reconcile.Request {
+	comp := &api.Composition{}
+	comp.Namespace, comp.Name = namespace, composition
 	found, err := turnsOf(ctx, r.Client, comp)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Turns of a composition could not be listed", "composition", comp.Name)
+		ctrl.LoggerFrom(ctx).Error(err, "Turns of a composition could not be listed", "composition", composition)
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range found {
-		switch found[i].Status.State {
-		case "", api.TurnPending, api.TurnWorking, api.TurnAwaitingResolution:
-			requests = append(requests, requestFor(found[i].Namespace, found[i].Name))
+		if slices.Contains(states, found[i].Status.State) {
+			requests = append(requests, requestFor(namespace, found[i].Name))
 		}
 	}
 	return requests

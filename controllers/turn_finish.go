@@ -3,8 +3,10 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -22,26 +24,43 @@ const (
 	detailSessionEnded = "The agent session ended"
 
 	maxDetail = 4096
+	maxDiff   = 65536
 )
 
 // finish records what came of the agent's work: a combined change set that
 // waits for a person, nothing to resolve, or a failure.
-func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.Composition, result *api.PromptResult) error {
+func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.Composition, prompt *api.SessionPrompt) error {
+	result := prompt.Result
 	if result == nil {
 		result = &api.PromptResult{Outcome: api.OutcomeFailed}
 	}
 	status := &turn.Status
 	status.Reply, status.ReplyRef, status.Usage = result.Reply, result.ReplyRef, result.Usage
-	if result.Outcome == api.OutcomeFailed {
+	switch {
+	case result.Outcome == api.OutcomeFailed:
 		failAgent(turn, comp, result.Detail, r.now())
 		return nil
+	case result.Outcome == api.OutcomeInterrupted && prompt.Cancel && !turn.Spec.Interrupt:
+		// Nobody but the operator asked for the stop, because time was up.
+		failAgent(turn, comp, detailTimedOut, r.now())
+		return nil
 	}
+	err := r.combine(ctx, turn)
+	if isBeyondRepair(err) {
+		failAgent(turn, comp, "The turn's change sets cannot be combined: "+err.Error(), r.now())
+		return nil
+	}
+	return err
+}
+
+func (r *TurnReconciler) combine(ctx context.Context, turn *api.Turn) error {
+	status := &turn.Status
 	sets, err := turns.ChangeSets(ctx, r.content(), turn)
 	if err != nil {
 		return err
 	}
-	combined, any := changeset.Combine(turn.Name, status.BaseRevision, api.AuthorWorkbench, sets)
-	if !any {
+	combined, hasOps := changeset.Combine(turn.Name, status.BaseRevision, api.AuthorWorkbench, sets)
+	if !hasOps {
 		status.State, status.FinishedAt = api.TurnCompleted, r.now()
 		return nil
 	}
@@ -57,7 +76,7 @@ func (r *TurnReconciler) publish(ctx context.Context, turn *api.Turn, combined c
 	}
 	result, rejection := changeset.Apply(base, combined.Ops)
 	if rejection != nil {
-		return fmt.Errorf("apply combined change set: %s: %s", rejection.Code, rejection.Reason)
+		return fmt.Errorf("%w: the combined change set does not apply: %s: %s", turns.ErrDamaged, rejection.Code, rejection.Reason)
 	}
 	revision, err := changeset.Revision(result)
 	if err != nil {
@@ -65,22 +84,26 @@ func (r *TurnReconciler) publish(ctx context.Context, turn *api.Turn, combined c
 	}
 	status := &turn.Status
 	if revision != status.WorkingRevision {
-		return fmt.Errorf("combined change set gives %s, not the working revision %s", revision, status.WorkingRevision)
+		return fmt.Errorf("%w: the combined change set gives %s, not the working revision %s", turns.ErrDamaged, revision, status.WorkingRevision)
 	}
 	if err := r.keepCombined(ctx, turn, combined); err != nil {
 		return err
 	}
 	status.Ops = int32(min(len(combined.Ops), turns.MaxOps)) //nolint:gosec // bounded by the line itself
 	status.ResultRevision = revision
-	status.Diff = truncate(changeset.Diff(base, result).String(), 65536)
-	status.Problems = nil
-	for _, problem := range workflow.Validate(result, r.Expressions) {
-		status.Problems = append(status.Problems, problemOf(problem))
-	}
-	status.Problems = errorsFirst(status.Problems)
-	status.Problems = status.Problems[:min(len(status.Problems), maxProblems)]
+	status.Diff = truncate(changeset.Diff(base, result).String(), maxDiff)
+	status.Problems = r.problems(result)
 	status.State, status.FinishedAt = api.TurnAwaitingResolution, r.now()
 	return nil
+}
+
+func (r *TurnReconciler) problems(doc changeset.Document) []api.Problem {
+	var problems []api.Problem
+	for _, problem := range workflow.Validate(doc, r.Expressions) {
+		problems = append(problems, problemOf(problem))
+	}
+	problems = errorsFirst(problems)
+	return problems[:min(len(problems), maxProblems)]
 }
 
 func (r *TurnReconciler) keepCombined(ctx context.Context, turn *api.Turn, combined changeset.ChangeSet) error {
@@ -100,6 +123,12 @@ func (r *TurnReconciler) keepCombined(ctx context.Context, turn *api.Turn, combi
 	return nil
 }
 
+// isBeyondRepair tells whether what a turn recorded is lost or was changed, so
+// that no repetition helps.
+func isBeyondRepair(err error) bool {
+	return errors.Is(err, turns.ErrDamaged) || errors.Is(err, content.ErrDamaged) || apierrors.IsNotFound(err)
+}
+
 // failAgent ends a turn whose agent failed, and says to the person what became
 // of its changes.
 func failAgent(turn *api.Turn, comp *api.Composition, detail string, now *metav1.Time) {
@@ -111,7 +140,8 @@ func failAgent(turn *api.Turn, comp *api.Composition, detail string, now *metav1
 		suffix = failedNoticeStaged
 	}
 	fail(turn, detail, now)
-	turn.Status.Notices = append(turn.Status.Notices, truncate(failedNoticePrefix+detail+suffix, maxDetail))
+	told := truncate(detail, maxDetail-len(failedNoticePrefix)-len(suffix))
+	turn.Status.Notices = append(turn.Status.Notices, failedNoticePrefix+told+suffix)
 }
 
 func fail(turn *api.Turn, detail string, now *metav1.Time) {

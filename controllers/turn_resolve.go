@@ -3,8 +3,8 @@ package controllers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,15 +57,18 @@ func (r *TurnReconciler) observe(ctx context.Context, turn *api.Turn, comp *api.
 		settle(turn, api.TurnApplied, api.ReasonDetected, "")
 		return nil
 	}
-	found, err := turnsOf(ctx, r.Client, comp)
+	// The composition names the newest turn that waits, and its status wakes this
+	// one when it does.
+	name := comp.Status.PendingTurn
+	if name == "" || name == turn.Name {
+		return nil
+	}
+	pending, err := readTurn(ctx, r.Direct, turn.Namespace, name)
 	if err != nil {
 		return err
 	}
-	for i := range found {
-		if found[i].Status.State == api.TurnAwaitingResolution && found[i].UID != turn.UID && isNewer(&found[i], turn) {
-			settle(turn, api.TurnStale, api.ReasonSuperseded, "turn "+found[i].Name+" took its place")
-			return nil
-		}
+	if pending != nil && pending.Status.State == api.TurnAwaitingResolution && isNewer(pending, turn) {
+		settle(turn, api.TurnStale, api.ReasonSuperseded, "turn "+name+" took its place")
 	}
 	return nil
 }
@@ -73,30 +76,51 @@ func (r *TurnReconciler) observe(ctx context.Context, turn *api.Turn, comp *api.
 // accept writes the turn's result into the composition if the draft is still
 // the one that the turn was based on.
 func (r *TurnReconciler) accept(ctx context.Context, turn *api.Turn, comp *api.Composition, live string) error {
-	// The annotation tells of a write whose receipt was lost, even if somebody
-	// edited the draft since.
-	if live == turn.Status.ResultRevision || comp.Annotations[api.AnnotationTurn] == turn.Name {
+	written, err := r.isWritten(ctx, turn, comp, live)
+	switch {
+	case err != nil:
+		return err
+	case written:
 		settle(turn, api.TurnApplied, string(api.ResolutionAccepted), "")
 		return nil
-	}
-	if live != turn.Status.BaseRevision {
-		settle(turn, api.TurnStale, api.ReasonBaseChanged, fmt.Sprintf("the live revision %s is not the base revision %s", live, turn.Status.BaseRevision))
+	case live != turn.Status.BaseRevision:
+		settle(turn, api.TurnStale, api.ReasonBaseChanged, fmt.Sprintf("the live revision %q is not the base revision %q", live, turn.Status.BaseRevision))
 		return nil
-	}
-	if !isHistoryCurrent(comp) {
+	case !isHistoryCurrent(comp):
 		// What is about to be replaced must have its snapshot first; the status
 		// that says so wakes this turn.
 		return nil
 	}
 	result, rejection, err := r.result(ctx, turn, comp)
-	if err != nil {
+	switch {
+	case isBeyondRepair(err):
+		fail(turn, "the change set is lost: "+err.Error(), turn.Status.FinishedAt)
+		return nil
+	case err != nil:
 		return err
-	}
-	if rejection != nil {
+	case rejection != nil:
 		settle(turn, api.TurnStale, api.ReasonBaseChanged, rejection.Code+": "+rejection.Reason)
 		return nil
 	}
 	return r.write(ctx, turn, comp, result)
+}
+
+// isWritten tells whether the turn's result is in the draft, or was before
+// somebody edited it: the receipt of an earlier write may be lost.
+func (r *TurnReconciler) isWritten(ctx context.Context, turn *api.Turn, comp *api.Composition, live string) (bool, error) {
+	if live == turn.Status.ResultRevision {
+		return true, nil
+	}
+	if comp.Annotations[api.AnnotationTurn] != turn.Name {
+		return false, nil
+	}
+	if live != turn.Status.BaseRevision {
+		return true, nil
+	}
+	// Either somebody put the annotation there and nothing else, or the result
+	// was written and taken back.
+	records, err := listSnapshots(ctx, r.Direct, comp)
+	return isRecorded(records, turn.Name), err
 }
 
 // result applies the combined change set to the live workflow, checked.
@@ -110,7 +134,7 @@ func (r *TurnReconciler) result(ctx context.Context, turn *api.Turn, comp *api.C
 		return nil, nil, err
 	}
 	if !ok {
-		return nil, nil, errors.New("turn has no combined change set")
+		return nil, nil, fmt.Errorf("%w: the turn has no combined change set", turns.ErrDamaged)
 	}
 	result, _, rejection := changeset.ApplyChecked(doc, map[string]any{
 		"id": combined.ID, "baseRevision": combined.BaseRevision, "author": combined.Author, "summary": combined.Summary, "ops": combined.Ops,
@@ -128,9 +152,9 @@ type patchOp struct {
 // write replaces the workflow and nothing else, under the resource version it
 // was computed from: a typed update could reword the rest of the draft.
 func (r *TurnReconciler) write(ctx context.Context, turn *api.Turn, comp *api.Composition, result changeset.Document) error {
-	annotations := map[string]string{}
-	for name, value := range comp.Annotations {
-		annotations[name] = value
+	annotations := maps.Clone(comp.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
 	annotations[api.AnnotationBaseRevision] = turn.Status.BaseRevision
 	annotations[api.AnnotationTurn] = turn.Name

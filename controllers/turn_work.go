@@ -2,18 +2,18 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 )
 
 const (
-	defaultTurnTimeout = 30 * time.Minute
+	defaultTurnTimeout  = 30 * time.Minute
+	defaultStartTimeout = 5 * time.Minute
 	// timeoutGrace is what the runner has to end a turn that timed out by itself
 	// before the operator does.
 	timeoutGrace = time.Minute
@@ -21,6 +21,7 @@ const (
 	detailPodLost  = "The agent pod was lost"
 	detailTimedOut = "The turn took longer than its time limit"
 	detailReleased = "The composition was released from this turn"
+	detailIgnored  = "The agent did not stop when it was interrupted"
 )
 
 // work brings the prompt to the agent and waits for its result.
@@ -33,147 +34,183 @@ func (r *TurnReconciler) work(ctx context.Context, turn *api.Turn) (step, error)
 		fail(turn, detailReleased, r.now())
 		return step{comp: comp}, nil
 	}
+	done := step{comp: comp}
 	session, err := r.ensureSession(ctx, comp)
+	if errors.Is(err, errForeign) {
+		// It may be that of a composition which had this name and is being
+		// collected.
+		return r.awaitStart(turn, done, err.Error()), nil
+	}
 	if err != nil {
-		return step{comp: comp}, err
+		return done, err
 	}
 	prompt := session.Status.Prompt
-	if prompt == nil || prompt.ID != turn.Name {
-		return step{comp: comp}, r.queue(ctx, turn, session)
+	isOwn := isPromptOf(prompt, turn)
+	switch {
+	case isOwn && prompt.State == api.PromptDone:
+		turn.Status.Restarts = prompt.Restarts
+		return done, r.finish(ctx, turn, comp, prompt)
+	case session.Spec.Stopped:
+		failAgent(turn, comp, detailSessionEnded, r.now())
+		return done, nil
+	case !isOwn:
+		return r.queue(ctx, turn, session, done)
 	}
-	if prompt.State == api.PromptDone {
-		return step{comp: comp}, r.finish(ctx, turn, comp, prompt.Result)
-	}
-	return r.tend(ctx, turn, session, step{comp: comp})
+	turn.Status.Restarts = prompt.Restarts
+	return r.tend(ctx, turn, session, done)
 }
 
-// tend decides about a prompt that is on its way or with the agent.
-func (r *TurnReconciler) tend(ctx context.Context, turn *api.Turn, session *api.AgentSession, done step) (step, error) {
-	prompt := session.Status.Prompt
-	deadline := turn.Status.StartedAt.Add(turnTimeout(session.Spec.TurnTimeout) + timeoutGrace)
-	left := deadline.Sub(r.Clock.Now())
-	switch {
-	case prompt.State == api.PromptLost && (len(turn.Status.ChangeSets) > 0 || prompt.Restarts > 0):
-		concludePrompt(prompt, api.PromptResult{Outcome: api.OutcomeFailed, Detail: detailPodLost})
-	case prompt.State == api.PromptLost:
-		prompt.State, prompt.Attempt, prompt.Restarts = api.PromptQueued, 0, prompt.Restarts+1
-	case left <= 0:
-		concludePrompt(prompt, api.PromptResult{Outcome: api.OutcomeFailed, Detail: detailTimedOut})
-	case turn.Spec.Interrupt && prompt.State == api.PromptQueued:
-		concludePrompt(prompt, api.PromptResult{Outcome: api.OutcomeInterrupted})
-	case turn.Spec.Interrupt && !prompt.Cancel:
-		prompt.Cancel = true
-	default:
-		turn.Status.Restarts = prompt.Restarts
-		done.again = left
+// awaitStart fails a turn whose agent did not come up in time, and otherwise
+// says when that will be.
+func (r *TurnReconciler) awaitStart(turn *api.Turn, done step, trouble string) step {
+	left := turn.Status.StartedAt.Add(r.startTimeout()).Sub(r.Clock.Now())
+	if left <= 0 {
+		failAgent(turn, done.comp, startFailurePrefix+trouble, r.now())
+		return done
+	}
+	done.again = left
+	return done
+}
+
+// queue puts the turn's prompt into the session. A prompt before it belongs to
+// a turn that is over: it is taken back first.
+func (r *TurnReconciler) queue(ctx context.Context, turn *api.Turn, session *api.AgentSession, done step) (step, error) {
+	fresh, err := readTurn(ctx, r.Direct, turn.Namespace, turn.Name)
+	if err != nil {
+		return done, err
+	}
+	if fresh != nil && len(fresh.Status.ChangeSets) > 0 {
+		// There was a session before this one, and what its agent did would be done
+		// again.
+		failAgent(turn, done.comp, detailPodLost, r.now())
 		return done, nil
+	}
+	if turn.Spec.Interrupt {
+		return done, r.finish(ctx, turn, done.comp, interrupted(turn))
+	}
+	changed := withdrawPrompt(session, r.Clock.Now())
+	switch {
+	case hasWork(session) && changed:
+		return done, r.updateSession(ctx, session)
+	case hasWork(session):
+		return r.awaitTurn(turn, session, done), nil
+	}
+	sequence := int64(1)
+	if before := session.Status.Prompt; before != nil {
+		sequence = before.Sequence + 1
+	}
+	session.Status.FailedStarts, session.Status.CurrentTurn = 0, turn.Name
+	session.Status.Prompt = &api.SessionPrompt{
+		Sequence: sequence, ID: turn.Name, TurnUID: string(turn.UID), Ref: *turn.Status.Prompt,
+		State: api.PromptQueued, QueuedAt: r.now(), NewConversation: turn.Spec.NewConversation,
 	}
 	return done, r.updateSession(ctx, session)
 }
 
-// queue puts the turn's prompt into the session, after the prompt before it
-// has ended.
-func (r *TurnReconciler) queue(ctx context.Context, turn *api.Turn, session *api.AgentSession) error {
-	sequence := int64(1)
-	if before := session.Status.Prompt; before != nil {
-		if before.State == api.PromptDelivered {
-			return r.cancelBefore(ctx, session)
-		}
-		sequence = before.Sequence + 1
+// awaitTurn waits for the agent to be done with the turn before, as long as
+// this one may last.
+func (r *TurnReconciler) awaitTurn(turn *api.Turn, session *api.AgentSession, done step) step {
+	done.again = r.deadline(turn, session).Sub(r.Clock.Now())
+	if done.again <= 0 {
+		failAgent(turn, done.comp, detailTimedOut, r.now())
 	}
-	session.Status.FailedStarts = 0
-	session.Status.CurrentTurn = turn.Name
-	session.Status.Prompt = &api.SessionPrompt{
-		Sequence: sequence, ID: turn.Name, Ref: *turn.Status.Prompt, State: api.PromptQueued, NewConversation: turn.Spec.NewConversation,
-	}
-	return r.updateSession(ctx, session)
+	return done
 }
 
-// cancelBefore stops the agent on a prompt whose turn is gone; its result makes
-// room for the next.
-func (r *TurnReconciler) cancelBefore(ctx context.Context, session *api.AgentSession) error {
-	if session.Status.Prompt.Cancel {
+// interrupted is what becomes of a prompt that no agent ever saw.
+func interrupted(turn *api.Turn) *api.SessionPrompt {
+	prompt := &api.SessionPrompt{ID: turn.Name, Cancel: true}
+	concludePrompt(prompt, api.PromptResult{Outcome: api.OutcomeInterrupted})
+	return prompt
+}
+
+// tend decides about a prompt that is on its way or with the agent.
+func (r *TurnReconciler) tend(ctx context.Context, turn *api.Turn, session *api.AgentSession, done step) (step, error) {
+	now := r.Clock.Now()
+	prompt := session.Status.Prompt
+	left := r.deadline(turn, session).Sub(now)
+	startLeft, isStarting := r.startLeft(session)
+	switch {
+	case prompt.State == api.PromptLost:
+		if err := r.decideLost(ctx, turn, session); err != nil {
+			return done, err
+		}
+		return done, r.updateSession(ctx, session)
+	case turn.Spec.Interrupt || left <= 0:
+		if withdrawPrompt(session, now) {
+			return done, r.updateSession(ctx, session)
+		}
+		return done, nil
+	case isStarting && startLeft <= 0:
+		concludePrompt(prompt, api.PromptResult{Outcome: api.OutcomeFailed, Detail: startFailurePrefix + r.startTrouble(session)})
+		return done, r.updateSession(ctx, session)
+	}
+	done.again = left
+	if isStarting {
+		done.again = min(left, startLeft)
+	}
+	return done, nil
+}
+
+// decideLost decides about a prompt whose pod is gone: it is given to another pod
+// once, unless the agent did something with it already.
+func (r *TurnReconciler) decideLost(ctx context.Context, turn *api.Turn, session *api.AgentSession) error {
+	prompt := session.Status.Prompt
+	// What was accepted last must not be missed.
+	fresh, err := readTurn(ctx, r.Direct, turn.Namespace, turn.Name)
+	if err != nil || fresh == nil {
+		return err
+	}
+	lost := api.PromptResult{Outcome: api.OutcomeFailed, Detail: detailPodLost}
+	switch {
+	case prompt.Cancel && !turn.Spec.Interrupt:
+		lost.Detail = detailTimedOut
+	case prompt.Cancel:
+		lost.Detail = detailIgnored
+	case len(fresh.Status.ChangeSets) == 0 && prompt.Restarts == 0:
+		requeuePrompt(prompt, r.Clock.Now())
 		return nil
 	}
-	session.Status.Prompt.Cancel = true
-	return r.updateSession(ctx, session)
-}
-
-func (r *TurnReconciler) updateSession(ctx context.Context, session *api.AgentSession) error {
-	if session.Status.Capabilities == nil {
-		session.Status.Capabilities = []string{}
-	}
-	if err := r.Direct.Status().Update(ctx, session); err != nil {
-		return fmt.Errorf("update session of turn: %w", err)
-	}
+	concludePrompt(prompt, lost)
 	return nil
 }
 
-// ensureSession returns the composition's session, with the composition's
-// present settings.
-func (r *TurnReconciler) ensureSession(ctx context.Context, comp *api.Composition) (*api.AgentSession, error) {
-	wanted := sessionFor(comp)
-	session := &api.AgentSession{}
-	err := r.Direct.Get(ctx, types.NamespacedName{Namespace: wanted.Namespace, Name: wanted.Name}, session)
-	if apierrors.IsNotFound(err) {
-		if err := r.Direct.Create(ctx, wanted); err != nil {
-			return nil, fmt.Errorf("create session: %w", err)
+// deadline is when the operator ends the turn.
+func (r *TurnReconciler) deadline(turn *api.Turn, session *api.AgentSession) time.Time {
+	timeout := defaultTurnTimeout
+	if set := session.Spec.TurnTimeout; set != nil && set.Duration > 0 {
+		timeout = set.Duration
+	}
+	return turn.Status.StartedAt.Add(timeout + timeoutGrace)
+}
+
+// startLeft is how long a prompt may still wait for its agent to come up;
+// isStarting is false when it does not wait for that.
+func (r *TurnReconciler) startLeft(session *api.AgentSession) (left time.Duration, isStarting bool) {
+	prompt := session.Status.Prompt
+	if prompt.State != api.PromptQueued || prompt.QueuedAt == nil || isReady(session) {
+		return 0, false
+	}
+	return prompt.QueuedAt.Add(r.startTimeout()).Sub(r.Clock.Now()), true
+}
+
+// startTrouble tells why an agent does not come up, as far as its session knows.
+func (r *TurnReconciler) startTrouble(session *api.AgentSession) string {
+	text := fmt.Sprintf("the agent was not ready within %s", r.startTimeout())
+	for _, kind := range []string{api.ConditionWithinLimit, api.ConditionPodReady} {
+		if found := apimeta.FindStatusCondition(session.Status.Conditions, kind); found != nil && found.Message != "" {
+			return text + ": " + found.Message
 		}
-		return wanted, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read session: %w", err)
+	if session.Status.FailedStarts > 0 && session.Status.LastFailure != "" {
+		return text + ": " + session.Status.LastFailure
 	}
-	if !metav1.IsControlledBy(session, comp) {
-		return nil, fmt.Errorf("session %s belongs to somebody else", session.Name)
-	}
-	if equalStatus(session.Spec, wanted.Spec) {
-		return session, nil
-	}
-	session.Spec = wanted.Spec
-	if err := r.Direct.Update(ctx, session); err != nil {
-		return nil, fmt.Errorf("update session: %w", err)
-	}
-	return session, nil
+	return text
 }
 
-// sessionFor is the session that a composition asks for.
-func sessionFor(comp *api.Composition) *api.AgentSession {
-	agent := comp.Spec.Agent
-	templateName := agent.Template
-	if templateName == "" {
-		templateName = api.TemplateWorkbench
+func (r *TurnReconciler) startTimeout() time.Duration {
+	if r.StartTimeout <= 0 {
+		return defaultStartTimeout
 	}
-	return &api.AgentSession{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            sessionName(comp.Name),
-			Namespace:       comp.Namespace,
-			Labels:          map[string]string{api.LabelComposition: comp.Name},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(comp, api.GroupVersion.WithKind("Composition"))},
-		},
-		Spec: api.AgentSessionSpec{
-			TemplateRef:    api.LocalRef{Name: templateName},
-			CompositionRef: &api.LocalRef{Name: comp.Name},
-			Runtime:        agent.Runtime,
-			ModelSecretRef: agent.ModelSecretRef,
-			Egress:         agent.Egress,
-			TurnTimeout:    agent.TurnTimeout,
-			IdleTimeout:    agent.IdleTimeout,
-		},
-	}
-}
-
-func sessionName(composition string) string {
-	return composition + "-agent"
-}
-
-func turnTimeout(set *metav1.Duration) time.Duration {
-	if set == nil || set.Duration <= 0 {
-		return defaultTurnTimeout
-	}
-	return set.Duration
-}
-
-func concludePrompt(prompt *api.SessionPrompt, result api.PromptResult) {
-	prompt.State, prompt.Result = api.PromptDone, &result
+	return r.StartTimeout
 }

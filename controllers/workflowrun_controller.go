@@ -178,7 +178,10 @@ func (r *WorkflowRunReconciler) decide(ctx context.Context, state *runState, fai
 	if state.run.Status.Instance == nil {
 		return decideStart(ctx, state)
 	}
-	deliveries := append(collectDeliveries(state), failed...)
+	var deliveries []runDelivery
+	if state.definition != nil {
+		deliveries = append(collectDeliveries(state), failed...)
+	}
 	isEnding := state.run.Spec.Cancel || isPastDeadline(state)
 	if len(deliveries) > 0 || isEnding {
 		// A run whose values were deleted can still be ended.

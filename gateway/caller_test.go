@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -35,7 +38,7 @@ var (
 		{"POST", "/sessions/{ns}/triage-agent/events", `{"events":[]}`},
 	}
 	expressionRoute = route{"POST", "/expressions/evaluate", `{"expression":"1","scope":"action-input"}`}
-	attemptRoute    = route{"POST", "/attempts/{ns}/work-a1/result", `{"exitCode":0}`}
+	attemptRoute    = route{"POST", "/attempts/{ns}/ship-a1/result", `{"exitCode":0}`}
 )
 
 func allRoutes() []route {
@@ -43,9 +46,9 @@ func allRoutes() []route {
 	return append(routes, sessionRoutes...)
 }
 
-func (w *world) try(r route, token string) reply {
+func (w *world) try(r route, presented string) reply {
 	GinkgoHelper()
-	return w.call(r.method, w.path(r.path), token, r.body)
+	return w.call(r.method, w.path(r.path), presented, r.body)
 }
 
 const badToken = "Missing or invalid X-Axiom-Session-Token"
@@ -58,8 +61,8 @@ var _ = Describe("Callers", func() {
 		w.workbench()
 		w.composition("other", blank())
 		w.session("other-agent", "other")
-		w.attemptPod("work-a1", nil)
-		w.attemptPod("work-a2", func(pod *corev1.Pod) {
+		w.attemptPod("ship-a1", nil)
+		w.attemptPod("ship-a2", func(pod *corev1.Pod) {
 			pod.Annotations[api.AnnotationTokenHash] = token.Hash("another-attempt-token")
 		})
 	}, NodeTimeout(time.Minute))
@@ -102,7 +105,7 @@ var _ = Describe("Callers", func() {
 		for _, r := range append(append([]route{expressionRoute}, compositionRoutes...), sessionRoutes...) {
 			expectProblem(w.try(r, tokenOf(w, "triage-agent")), http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, badToken)
 		}
-		Expect(k8s.Delete(ctx, &corev1.Pod{ObjectMeta: meta(w, "work-a1")}, client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(k8s.Delete(ctx, &corev1.Pod{ObjectMeta: meta(w, "ship-a1")}, client.GracePeriodSeconds(0))).To(Succeed())
 		expectProblem(w.try(attemptRoute, "attempt-token"), http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, badToken)
 	}, NodeTimeout(time.Minute))
 
@@ -136,6 +139,23 @@ var _ = Describe("Callers", func() {
 		expectProblem(got, http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, badToken)
 	}, NodeTimeout(time.Minute))
 
+	It("need the session of this composition, not of one that had its name", func(ctx context.Context) {
+		w.ctx = ctx
+		session := reload(w, &api.AgentSession{ObjectMeta: meta(w, "triage-agent")})
+		for uid, isOpen := range map[types.UID]bool{
+			"of-the-one-before": false, reload(w, &api.Composition{ObjectMeta: meta(w, "triage")}).UID: true,
+		} {
+			controller := true
+			session.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: api.GroupVersion.String(), Kind: "Composition", Name: "triage", UID: uid, Controller: &controller,
+			}}
+			Expect(k8s.Update(ctx, session)).To(Succeed())
+			for _, r := range compositionRoutes {
+				Expect(w.try(r, tokenOf(w, "triage-agent")).status == http.StatusOK).To(Equal(isOpen), r.path)
+			}
+		}
+	}, NodeTimeout(time.Minute))
+
 	It("need a pod of an action, not any pod", func(ctx context.Context) {
 		w.ctx = ctx
 		w.attemptPod("agent-1", func(pod *corev1.Pod) { pod.Labels[api.LabelComponent] = api.ComponentAgent })
@@ -159,7 +179,7 @@ var _ = Describe("The guard", func() {
 			}
 			By(r.method + " " + r.path)
 			r.body = strings.Repeat(" ", limit+1)
-			expectProblem(w.try(r, ""), http.StatusRequestEntityTooLarge, openapi.ProblemCodeTooLarge, fmt.Sprint(limit))
+			expectProblem(w.try(r, ""), http.StatusRequestEntityTooLarge, openapi.ProblemCodeTooLarge, strconv.Itoa(limit))
 			r.body = r.body[1:]
 			Expect(w.try(r, "").status).To(BeElementOf(http.StatusUnauthorized, http.StatusNotFound))
 		}
@@ -198,7 +218,7 @@ var _ = Describe("The guard", func() {
 	It("refuses what is no JSON, or lacks what it needs", func(ctx context.Context) {
 		w := newWorld(ctx, interceptor.Funcs{})
 		w.workbench()
-		w.attemptPod("work-a1", nil)
+		w.attemptPod("ship-a1", nil)
 		session := "/sessions/{ns}/triage-agent"
 		for _, tc := range []struct{ path, body, detail string }{
 			{"/expressions/evaluate", "", "not JSON"},
@@ -218,9 +238,9 @@ var _ = Describe("The guard", func() {
 			{session + "/prompts/triage-1/result", `{"outcome":"Completed","usage":{"inputTokens":-1}}`, "tokens"},
 			{session + "/prompts/triage-1/result", `{"outcome":"Completed","usage":{"costUSD":"1e5"}}`, "costUSD"},
 			{session + "/prompts/triage-1/result", `{"outcome":"Completed","usage":{"duration":"long"}}`, "duration"},
-			{"/attempts/{ns}/work-a1/result", `{"outputs":{}}`, "exitCode is required"},
-			{"/attempts/{ns}/work-a1/result", `{"exitCode":0,"outputs":[]}`, "outputs must be an object"},
-			{"/attempts/{ns}/work-a1/result", `{"exitCode":0,"error":{}}`, "error.code"},
+			{"/attempts/{ns}/ship-a1/result", `{"outputs":{}}`, "exitCode is required"},
+			{"/attempts/{ns}/ship-a1/result", `{"exitCode":0,"outputs":[]}`, "outputs must be an object"},
+			{"/attempts/{ns}/ship-a1/result", `{"exitCode":0,"error":{}}`, "error.code"},
 		} {
 			By(tc.path + " " + tc.body)
 			presented := tokenOf(w, "triage-agent")

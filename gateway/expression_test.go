@@ -88,7 +88,7 @@ var _ = Describe("The result of an attempt", func() {
 	var w *world
 	post := func(body any) reply {
 		GinkgoHelper()
-		return w.call("POST", w.path("/attempts/{ns}/work-a1/result"), "attempt-token", body)
+		return w.call("POST", w.path("/attempts/{ns}/ship-a1/result"), "attempt-token", body)
 	}
 
 	BeforeEach(func(ctx context.Context) {
@@ -97,7 +97,7 @@ var _ = Describe("The result of an attempt", func() {
 
 	It("is kept once and for good", func(ctx context.Context) {
 		w.ctx = ctx
-		pod := w.attemptPod("work-a1", nil)
+		pod := w.attemptPod("ship-a1", nil)
 		Expect(post(`{"exitCode":0,"outputs":{"b":1.0,"a":"<é>"}}`).status).To(Equal(http.StatusNoContent))
 		By("an equal result")
 		Expect(post(`{"outputs":{"a":"<\u00e9>","b":1},"exitCode":0}`).status).To(Equal(http.StatusNoContent))
@@ -114,27 +114,27 @@ var _ = Describe("The result of an attempt", func() {
 
 	It("may be a failure", func(ctx context.Context) {
 		w.ctx = ctx
-		w.attemptPod("work-a1", nil)
+		w.attemptPod("ship-a1", nil)
 		Expect(post(`{"exitCode":3,"error":{"code":"INVALID_RESULT","message":"no object"}}`).status).To(Equal(http.StatusNoContent))
 		Expect(w.result().Data["result.json"]).To(MatchJSON(`{"exitCode":3,"error":{"code":"INVALID_RESULT","message":"no object"}}`))
 	}, NodeTimeout(time.Minute))
 
 	It("has no place without a run", func(ctx context.Context) {
 		w.ctx = ctx
-		w.attemptPod("work-a1", withoutOwner)
+		w.attemptPod("ship-a1", withoutOwner)
 		expectProblem(post(`{"exitCode":0}`), http.StatusConflict, openapi.ProblemCodeConflict, "belongs to no run")
 	}, NodeTimeout(time.Minute))
 
 	It("does not take what belongs to somebody else for its own", func(ctx context.Context) {
 		w.ctx = ctx
-		w.attemptPod("work-a1", nil)
-		Expect(k8s.Create(ctx, configMap(w, "work-a1", map[string]string{"result.json": `{"exitCode":0}`}))).To(Succeed())
+		w.attemptPod("ship-a1", nil)
+		Expect(k8s.Create(ctx, configMap(w, "ship-a1", map[string]string{"result.json": `{"exitCode":0}`}))).To(Succeed())
 		expectProblem(post(`{"exitCode":0}`), http.StatusConflict, openapi.ProblemCodeConflict, "another result")
 	}, NodeTimeout(time.Minute))
 
 	It("may have as much as its limit", func(ctx context.Context) {
 		w.ctx = ctx
-		w.attemptPod("work-a1", nil)
+		w.attemptPod("ship-a1", nil)
 		body := fmt.Sprintf(`{"exitCode":0,"outputs":{"t":%q}}`, string(make256KiB()))
 		Expect(post(body).status).To(Equal(http.StatusNoContent))
 	}, NodeTimeout(time.Minute))

@@ -98,12 +98,12 @@ func (m guardedMux) HandleFunc(pattern string, handler func(http.ResponseWriter,
 func (s *Server) guarded(p policy, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		caller, err := s.admit(w, r, p)
+		who, err := s.admit(w, r, p)
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		ctx := context.WithValue(r.Context(), callerKey{}, caller)
+		ctx := context.WithValue(r.Context(), callerKey{}, who)
 		if !p.waits {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)

@@ -23,7 +23,7 @@ func configMap(w *world, name string, data map[string]string) *corev1.ConfigMap 
 
 func (w *world) result() *corev1.ConfigMap {
 	GinkgoHelper()
-	return reload(w, configMap(w, "work-a1", nil))
+	return reload(w, configMap(w, "ship-a1", nil))
 }
 
 // tlsServer is a server with a certificate and a real clock, at an address that

@@ -3,10 +3,12 @@ package gateway_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 
@@ -275,7 +277,7 @@ func (w *world) create(session *api.AgentSession) {
 func batch(sequences ...int64) map[string]any {
 	events := []any{}
 	for _, sequence := range sequences {
-		events = append(events, map[string]any{"sequence": sequence, "type": "assistant_text", "data": map[string]any{"text": fmt.Sprint(sequence)}})
+		events = append(events, map[string]any{"sequence": sequence, "type": "assistant_text", "data": map[string]any{"text": strconv.FormatInt(sequence, 10)}})
 	}
 	return map[string]any{"events": events}
 }
@@ -419,7 +421,7 @@ var _ = Describe("Events", func() {
 
 	It("make it ready although the journal cannot be written", func(ctx context.Context) {
 		w = newWorld(ctx, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			return fmt.Errorf("disk full")
+			return errors.New("disk full")
 		}})
 		session = w.session("triage-agent", "triage")
 		got := w.asRunner("POST", "/events", `{"events":[{"sequence":1,"type":"session_init"}]}`)
@@ -475,9 +477,11 @@ var _ = Describe("Events", func() {
 			return c.Update(ctx, o, opts...)
 		}})
 		session = w.session("triage-agent", "triage")
-		send(batch(1))
+		first := strings.Repeat("1", 2000) // so that what the rival adds does not fit behind it
+		send(fmt.Sprintf(`{"events":[{"sequence":1,"type":"assistant_text","data":{"text":%q}}]}`, first))
 		Expect(send(batch(2, 3))).To(Equal(int64(3)))
-		Expect(texts()).To(Equal([]string{"1", "2", "3"}))
+		Expect(chunks()).To(HaveLen(2))
+		Expect(texts()).To(Equal([]string{first, "2", "3"}))
 	}, NodeTimeout(time.Minute))
 })
 

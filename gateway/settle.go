@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/journal/store"
 )
 
 // maxConflicts is how often in a row somebody else may be faster before the
@@ -28,9 +28,10 @@ func settle(try func() error) error {
 	return errors.Join(unavailable("Others keep changing the same object; try again in a moment"), err)
 }
 
+// isLostRace tells whether somebody else was faster: with a change, or with an
+// object of the same name.
 func isLostRace(err error) bool {
-	var p *problem
-	return err != nil && !errors.As(err, &p) && store.IsConflict(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
 // updateSession changes the status of the caller's session. The change is told

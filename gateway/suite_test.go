@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/gateway"
@@ -47,6 +48,7 @@ var (
 )
 
 var _ = BeforeSuite(func() {
+	log.SetLogger(logr.Discard())
 	var err error
 	env, err = testenv.Start(testenv.Options{})
 	Expect(err).NotTo(HaveOccurred())
@@ -138,12 +140,12 @@ func into[T any](r reply) T {
 }
 
 // call sends a request; the body may be a text or anything that JSON can hold.
-func (w *world) call(method, path, token string, body any) reply {
+func (w *world) call(method, path, presented string, body any) reply {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(w.ctx, method, w.url+path, bodyOf(body))
 	Expect(err).NotTo(HaveOccurred())
-	if token != "" {
-		request.Header.Set("X-Axiom-Session-Token", token)
+	if presented != "" {
+		request.Header.Set("X-Axiom-Session-Token", presented)
 	}
 	response, err := http.DefaultClient.Do(request)
 	Expect(err).NotTo(HaveOccurred())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -12,7 +13,8 @@ import (
 	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
-// composition reads a composition live.
+// composition reads the composition of the calling agent live. One that was
+// deleted and made again has nothing to do with the session of the one before.
 func (s *Server) composition(ctx context.Context, namespace, name string) (*api.Composition, error) {
 	comp := &api.Composition{}
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, comp)
@@ -21,6 +23,9 @@ func (s *Server) composition(ctx context.Context, namespace, name string) (*api.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read composition: %w", err)
+	}
+	if owner := metav1.GetControllerOf(callerOf(ctx).session); owner != nil && owner.UID != comp.UID {
+		return nil, unauthorized()
 	}
 	return comp, nil
 }

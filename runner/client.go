@@ -66,7 +66,11 @@ func (c *acpClient) Notify(method string, params json.RawMessage) {
 		return
 	}
 	var notice sessionUpdate
-	if decodeParams(params, &notice) != nil || !c.isOf(notice.SessionID) {
+	if decodeParams(params, &notice) != nil {
+		c.transcript.add(update{Kind: updateMalformed})
+		return
+	}
+	if !c.isOf(notice.SessionID) {
 		return
 	}
 	if tool, isCall := c.transcript.add(notice.Update); isCall {

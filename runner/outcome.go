@@ -34,10 +34,10 @@ type ending struct {
 // conclude turns an answer into a result, and tells of it in the journal.
 func (r *run) conclude(ctx context.Context, got answer) ending {
 	reply := r.client.transcript.end()
-	switch got.why {
-	case causeShutdown:
+	if got.why == causeShutdown {
 		return ending{err: context.Cause(ctx)}
-	case causeGone:
+	}
+	if got.why == causeGone {
 		return ending{err: ErrSessionGone}
 	}
 	if isCancelled(got) {
@@ -59,8 +59,8 @@ func (r *run) conclude(ctx context.Context, got answer) ending {
 // isCancelled reports an error that only says that the prompt was cancelled,
 // which it was.
 func isCancelled(got answer) bool {
-	var refused *acp.RequestError
-	return got.why != causeNone && errors.As(got.err, &refused) && refused.Code == codeCancelled
+	refused, ok := errors.AsType[*acp.RequestError](got.err)
+	return ok && got.why != causeNone && refused.Code == codeCancelled
 }
 
 // judge returns the outcome that a stop reason stands for.
@@ -99,8 +99,7 @@ func (r *run) failureOf(got answer) *failure {
 	case errors.Is(got.err, rpc.ErrClosed):
 		return &failure{}
 	}
-	var refused *acp.RequestError
-	if errors.As(got.err, &refused) {
+	if refused, ok := errors.AsType[*acp.RequestError](got.err); ok {
 		return &failure{errorAgent, describe(refused)}
 	}
 	return &failure{errorAgent, got.err.Error()}

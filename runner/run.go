@@ -66,7 +66,7 @@ func Run(ctx context.Context, config Config) error {
 
 // cleanEnd hides what the end of the context made go wrong.
 func cleanEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if stopped := ctx.Err() != nil; stopped {
 		return nil
 	}
 	return err
@@ -105,7 +105,7 @@ func prepare(ctx context.Context, config Config) (*run, error) {
 func (r *run) refuses() bool { return r.session.PermissionPolicy != openapi.PermissionPolicyAllowlist }
 
 func (r *run) startError(err error) error {
-	if started := new(StartError); errors.As(err, &started) {
+	if started, ok := errors.AsType[*StartError](err); ok {
 		return started
 	}
 	return &StartError{Message: r.redactor.String(err.Error())}

@@ -124,7 +124,9 @@ func TestAgentsThatAreNotReadyInTime(t *testing.T) {
 }
 
 func TestAgentWithoutHTTPCannotReachURLs(t *testing.T) {
-	play(t, func(session *openapi.Session) { session.MCPServers = []openapi.MCPServer{{Name: "docs", URL: "https://docs/mcp"}} }, func(s *stage) {
+	play(t, func(session *openapi.Session) {
+		session.MCPServers = []openapi.MCPServer{{Name: "docs", URL: "https://docs/mcp"}}
+	}, func(s *stage) {
 		s.agent.answer(s.agent.expect("initialize").ID, `{"protocolVersion":1}`)
 		var started *StartError
 		if err := s.end(); !errors.As(err, &started) || !strings.Contains(started.Message, `MCP server "docs"`) {

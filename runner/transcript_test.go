@@ -99,7 +99,7 @@ func TestOtherUpdatesAreToldOncePerKind(t *testing.T) {
 		s.agent.write(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":["s-1"]}}`)
 		s.agent.write(`{"jsonrpc":"2.0","method":"_vendor/note","params":{}}`)
 	}, `unhandled_event {"kind":"current_mode_update"}`, `unhandled_event {"kind":"from_the_future"}`,
-		`unhandled_event {"kind":"agent_message_chunk/image"}`)
+		`unhandled_event {"kind":"agent_message_chunk/image"}`, `unhandled_event {"kind":"malformed"}`)
 }
 
 func TestLongTextIsSplitBetweenCharacters(t *testing.T) {

@@ -17,6 +17,8 @@ const (
 	updateTool     = "tool_call_update"
 	updatePlan     = "plan"
 	updateUsage    = "usage_update"
+	// updateMalformed is the kind of one that cannot be read.
+	updateMalformed = "malformed"
 )
 
 // update is a session update, read without insisting on the rest of its

@@ -135,6 +135,11 @@ type SessionPrompt struct {
 	// +kubebuilder:validation:MaxLength=253
 	ID string `json:"id"`
 
+	// turnUID is the turn's UID; another turn of that name has another prompt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TurnUID string `json:"turnUID,omitempty"`
+
 	// ref points to the text.
 	// +required
 	Ref ContentRef `json:"ref"`
@@ -147,6 +152,10 @@ type SessionPrompt struct {
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 
+	// queuedAt is when it was queued last; the agent's start is measured from it.
+	// +optional
+	QueuedAt *metav1.Time `json:"queuedAt,omitempty"`
+
 	// restarts counts how often the prompt was queued again after a loss.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
@@ -158,6 +167,10 @@ type SessionPrompt struct {
 	// cancel asks the agent to stop.
 	// +optional
 	Cancel bool `json:"cancel,omitempty"`
+
+	// cancelledAt is when it was asked; an agent that goes on loses its pod.
+	// +optional
+	CancelledAt *metav1.Time `json:"cancelledAt,omitempty"`
 
 	// result once it is done.
 	// +optional
@@ -235,6 +248,12 @@ type AgentSessionStatus struct {
 	// lastActivityAt is the last sign of the agent, at most one write a minute.
 	// +optional
 	LastActivityAt *metav1.Time `json:"lastActivityAt,omitempty"`
+
+	// lastHeartbeatAt is when the runner last said that it is alive while a prompt
+	// was outstanding, at most one write a minute; a runner that falls silent is
+	// lost.
+	// +optional
+	LastHeartbeatAt *metav1.Time `json:"lastHeartbeatAt,omitempty"`
 }
 
 // AgentSession is one agent conversation: a pod, a token and what was said.

@@ -265,6 +265,10 @@ type CompositionStatus struct {
 	// +optional
 	LastTurnGeneration int64 `json:"lastTurnGeneration,omitempty"`
 
+	// turnCount counts the turns that claimed the composition.
+	// +optional
+	TurnCount int64 `json:"turnCount,omitempty"`
+
 	// claim is the hold of the turn that works.
 	// +optional
 	Claim *Claim `json:"claim,omitempty"`
@@ -278,6 +282,12 @@ type CompositionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Snapshot string `json:"snapshot,omitempty"`
+
+	// observedTurn is the turn annotation that this status describes; only an
+	// update that brings another value was made by a turn.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ObservedTurn string `json:"observedTurn,omitempty"`
 }
 
 // Composition is a draft workflow that people and an agent edit together.

@@ -188,6 +188,11 @@ type TurnStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Detail string `json:"detail,omitempty"`
 
+	// number of the turn among those of its composition, in the order in which
+	// they started; none before the start.
+	// +optional
+	Number int64 `json:"number,omitempty"`
+
 	// baseRevision of the workflow at the start; empty when there was none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71

@@ -96,7 +96,7 @@ const (
 
 // ValueRef points to a value kept in an immutable ConfigMap.
 type ValueRef struct {
-	// digest of the value's canonical JSON.
+	// digest of the value's JSON as it is stored.
 	// +required
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`

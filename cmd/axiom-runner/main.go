@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -38,38 +37,32 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-func main() {
+func main() { os.Exit(execute()) }
+
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
 
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	// Only what is asked for goes to standard output: it may be a connection.
+	root.SetOut(os.Stdout)
+	root.SetErr(os.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintf(stderr, "axiom-runner: %s\n", err)
+	_, _ = fmt.Fprintf(os.Stderr, "axiom-runner: %s\n", err)
 	leaveLastWords(err)
 	return exitCode(err)
 }
 
 func exitCode(err error) int {
-	var (
-		usage   usageError
-		started *runner.StartError
-		ended   *runner.EndError
-	)
 	switch {
-	case errors.As(err, &usage):
+	case isA[usageError](err):
 		return exitUsage
-	case errors.As(err, &started):
+	case isA[*runner.StartError](err):
 		return exitNotStarted
-	case errors.As(err, &ended):
+	case isA[*runner.EndError](err):
 		return exitAgentEnded
 	case errors.Is(err, runner.ErrSessionGone):
 		return exitGone
@@ -78,6 +71,11 @@ func exitCode(err error) int {
 	default:
 		return exitError
 	}
+}
+
+func isA[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }
 
 // leaveLastWords writes to the termination log where there is one, which is in

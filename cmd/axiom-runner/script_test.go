@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -50,16 +51,56 @@ printf '{"risk":%d}' "$AXIOM_INPUT_n" > "$AXIOM_OUTPUTS"
 	}
 }
 
+// TestScriptCannotReadTheTokenFromItsParent runs wrapper and script as the same
+// user, as a pod does, and not as root, who may read everything.
 func TestScriptCannotReadTheTokenFromItsParent(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may read every process")
-	}
 	g := newFakeGateway(t)
-	p := startScript(t, g, `tr '\0' '\n' < /proc/$PPID/environ`)
-	p.exitCode()
-	if strings.Contains(p.stdout.String(), testToken) {
-		t.Error("the script read the token from its parent's environment")
+	dir := openDir(t)
+	own, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
 	}
+	certificates, err := os.ReadFile(g.caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The last line shows that the others could have been read.
+	script := "cat /proc/$PPID/environ\ncat /proc/$PPID/cmdline >/dev/null && cat /proc/$$/environ >/dev/null && echo end\n"
+	for name, text := range map[string][]byte{"axiom-runner": own, "ca.crt": certificates, "script": []byte(script)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(dir, "axiom-runner"), "script", "--script", filepath.Join(dir, "script"))
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "AXIOM_API_URL=" + g.url(), "AXIOM_CA_FILE=" + filepath.Join(dir, "ca.crt"),
+		"AXIOM_ATTEMPT_ID=team-a/run-assess-a1", "AXIOM_ATTEMPT_TOKEN=" + testToken,
+	}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "end\n") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if strings.Contains(string(out), "AXIOM_ATTEMPT_TOKEN=") { // its value would be redacted
+		t.Errorf("the script read the token:\n%s", out)
+	}
+}
+
+// openDir returns a directory that every user may read.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "axiom-runner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestFailedScriptIsAResult(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -57,7 +58,7 @@ Exit codes:
 
 func playScript(cmd *cobra.Command, path string) error {
 	if path == "" {
-		return usageError{fmt.Errorf("--playbook must be given")}
+		return usageError{errors.New("--playbook must be given")}
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -36,6 +37,9 @@ type Client struct {
 // /api/v1. The file caFile holds the certificates to trust, in PEM; without
 // one it is those of the system.
 func New(baseURL, token, caFile string) (*Client, error) {
+	if address, err := url.Parse(baseURL); err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
+		return nil, fmt.Errorf("make gateway client: %q is no HTTP address", baseURL)
+	}
 	transport, err := newTransport(caFile)
 	if err != nil {
 		return nil, err

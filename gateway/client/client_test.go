@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,21 +33,36 @@ type answer struct {
 
 // script is a gateway that plays answers in order, and records what it was asked.
 type script struct {
+	mu       sync.Mutex
 	answers  []answer
-	requests []string
-	bodies   []string
-	tokens   []string
+	requests []asked
+}
+
+// asked is one request.
+type asked struct{ route, body, token string }
+
+// seen are the requests up to now.
+func (s *script) seen() []asked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func (s *script) next(request asked) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, request)
+	if len(s.answers) == 0 {
+		return answer{status: http.StatusTeapot}
+	}
+	next := s.answers[0]
+	s.answers = s.answers[1:]
+	return next
 }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	s.requests = append(s.requests, r.Method+" "+r.URL.String())
-	s.bodies = append(s.bodies, string(body))
-	s.tokens = append(s.tokens, r.Header.Get(TokenHeader))
-	next := answer{status: http.StatusTeapot}
-	if len(s.answers) > 0 {
-		next, s.answers = s.answers[0], s.answers[1:]
-	}
+	next := s.next(asked{r.Method + " " + r.URL.String(), string(body), r.Header.Get(TokenHeader)})
 	if next.hangUp {
 		connection, _, _ := w.(http.Hijacker).Hijack()
 		_ = connection.Close()
@@ -183,11 +200,9 @@ func TestCalls(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{tc.request}, gateway.requests); diff != "" {
+			want := []asked{{tc.request, tc.body, "the-token"}}
+			if diff := cmp.Diff(want, gateway.seen(), cmp.AllowUnexported(asked{})); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-			if gateway.bodies[0] != tc.body || gateway.tokens[0] != "the-token" {
-				t.Errorf("body %s, token %s", gateway.bodies[0], gateway.tokens[0])
 			}
 		})
 	}
@@ -225,8 +240,8 @@ func TestCallsAreRepeated(t *testing.T) {
 			gateway := &script{answers: tc.answers}
 			c, _ := gateway.start(t)
 			err := tc.do(t.Context(), c)
-			if len(gateway.requests) != tc.tries {
-				t.Errorf("%d tries, want %d", len(gateway.requests), tc.tries)
+			if got := len(gateway.seen()); got != tc.tries {
+				t.Errorf("%d tries, want %d", got, tc.tries)
 			}
 			var problem *Problem
 			if errors.As(err, &problem) != (tc.status != 0) || problem != nil && problem.Status != tc.status {
@@ -305,8 +320,8 @@ func TestCallEndsWithItsContext(t *testing.T) {
 	if err := c.AckPrompt(ctx, "a", "b", "t"); !errors.As(err, &problem) || problem.Detail != "later" {
 		t.Errorf("got %v, want the last answer", err)
 	}
-	if len(gateway.requests) != 1 {
-		t.Errorf("%d tries", len(gateway.requests))
+	if got := len(gateway.seen()); got != 1 {
+		t.Errorf("%d tries", got)
 	}
 }
 
@@ -336,6 +351,14 @@ func TestForeignAnswersArePutInWords(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAddressMustBeHTTP(t *testing.T) {
+	for _, address := range []string{"", "/api/v1", "gateway:8443", "ftp://gateway/api/v1", "https://", "http://a b/"} {
+		if _, err := New(address, "the-token", ""); err == nil {
+			t.Errorf("%q was taken", address)
+		}
 	}
 }
 

@@ -2,7 +2,8 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 namespace=${DEMO_NAMESPACE:-axiom-demo}
-samples=$root/config/samples/cve-triage
+samples=config/samples/cve-triage
+cd "$root"
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
   bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'

@@ -51,11 +51,11 @@ func converts(declared string, v any) bool {
 	case TypeString:
 		return isText || isNumber(v) || isBool(v)
 	case TypeNumber:
-		return isNumber(v) || isText && isNumber(json.Number(text))
+		return isNumber(v) || isNumber(json.Number(text))
 	case TypeBoolean:
-		return isBool(v) || isText && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false"))
+		return isBool(v) || isBoolText(text)
 	case TypeObject:
-		return isObject(v) || isText && isObjectText(text)
+		return isObject(v) || isObjectText(text)
 	}
 	return true
 }
@@ -68,6 +68,10 @@ func isNumber(v any) bool {
 func isBool(v any) bool {
 	_, ok := v.(bool)
 	return ok
+}
+
+func isBoolText(text string) bool {
+	return strings.EqualFold(text, "true") || strings.EqualFold(text, "false")
 }
 
 func isObject(v any) bool {

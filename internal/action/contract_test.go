@@ -41,8 +41,11 @@ func TestContractTypes(t *testing.T) {
 func TestContractNamesFieldAndRule(t *testing.T) {
 	t.Parallel()
 	fields := []action.Field{
-		{Name: "absent", Required: true}, {Name: "null", Required: true}, {Name: "optional"},
-		{Name: "typed", Type: action.TypeNumber, Required: true}, {Name: "text"},
+		{Name: "absent", Required: true},
+		{Name: "null", Required: true},
+		{Name: "optional"},
+		{Name: "typed", Type: action.TypeNumber, Required: true},
+		{Name: "text"},
 	}
 	got := action.CheckContract(fields, map[string]any{"null": nil, "optional": nil, "typed": "secret", "text": []any{}, "extra": []any{}})
 	want := []action.Violation{

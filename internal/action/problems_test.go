@@ -75,8 +75,12 @@ func TestTypeProblems(t *testing.T) {
 		"environment": {
 			func(t *action.Type) {
 				t.Env = []action.EnvVar{
-					{Name: "OK"}, {Name: "OK"}, {Name: "1st"}, {Name: "AXIOM_X"},
-					{Name: "A", Secret: &action.KeyRef{Name: "known", Key: ""}}, {Name: "B", Secret: &action.KeyRef{Name: "unknown", Key: "k"}},
+					{Name: "OK"},
+					{Name: "OK"},
+					{Name: "1st"},
+					{Name: "AXIOM_X"},
+					{Name: "A", Secret: &action.KeyRef{Name: "known", Key: ""}},
+					{Name: "B", Secret: &action.KeyRef{Name: "unknown", Key: "k"}},
 				}
 			},
 			[]string{

@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ const (
 	// Git objects; the stored value is checked against the whole digest anyway.
 	nameDigits = 40
 )
+
+// ErrDamaged says that what is stored under a name is not what it stands for.
+var ErrDamaged = errors.New("stored content is damaged")
 
 // MaxInline is the size in bytes up to which a value may stay in a status.
 const MaxInline = 4096
@@ -64,25 +68,33 @@ func (s Store) Put(ctx context.Context, owner client.Object, data []byte) (api.C
 	if err != nil {
 		return ref, err
 	}
+	// The value may go between the attempt to create it and the look at it, when
+	// its last owner goes.
+	err = retry.OnError(retry.DefaultRetry, isRace, func() error {
+		err := s.Client.Create(ctx, newObject(owner.GetNamespace(), ref.Digest, data, reference))
+		if apierrors.IsAlreadyExists(err) {
+			return s.adopt(ctx, types.NamespacedName{Namespace: owner.GetNamespace(), Name: Name(ref.Digest)}, ref.Digest, reference)
+		}
+		return err
+	})
+	if err != nil {
+		return ref, fmt.Errorf("store content %s: %w", ref.Digest, err)
+	}
+	return ref, nil
+}
+
+func newObject(namespace, digest string, data []byte, owner metav1.OwnerReference) *corev1.ConfigMap {
 	immutable := true
-	object := &corev1.ConfigMap{
+	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            Name(ref.Digest),
-			Namespace:       owner.GetNamespace(),
+			Name:            Name(digest),
+			Namespace:       namespace,
 			Labels:          map[string]string{api.LabelContent: "true"},
-			OwnerReferences: []metav1.OwnerReference{reference},
+			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Immutable:  &immutable,
 		BinaryData: map[string][]byte{key: data},
 	}
-	err = s.Client.Create(ctx, object)
-	if err == nil {
-		return ref, nil
-	}
-	if !apierrors.IsAlreadyExists(err) {
-		return ref, fmt.Errorf("store content: %w", err)
-	}
-	return ref, s.adopt(ctx, client.ObjectKeyFromObject(object), ref.Digest, reference)
 }
 
 // Get returns the value of a digest.
@@ -94,25 +106,37 @@ func (s Store) Get(ctx context.Context, namespace, digest string) ([]byte, error
 	return verified(object, digest)
 }
 
-func (s Store) adopt(ctx context.Context, name types.NamespacedName, digest string, reference metav1.OwnerReference) error {
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		object := &corev1.ConfigMap{}
-		if err := s.Client.Get(ctx, name, object); err != nil {
-			return err
-		}
-		if _, err := verified(object, digest); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(object.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == reference.UID }) {
-			return nil
-		}
-		object.OwnerReferences = append(object.OwnerReferences, reference)
-		return s.Client.Update(ctx, object)
-	})
-	if err != nil {
-		return fmt.Errorf("share content %s: %w", digest, err)
+// adopt adds an owner to the value that is there.
+func (s Store) adopt(ctx context.Context, name types.NamespacedName, digest string, owner metav1.OwnerReference) error {
+	object := &corev1.ConfigMap{}
+	if err := s.Client.Get(ctx, name, object); err != nil {
+		return goneOr(err)
 	}
-	return nil
+	if _, err := verified(object, digest); err != nil {
+		return err
+	}
+	if !object.DeletionTimestamp.IsZero() {
+		return errGone
+	}
+	if slices.ContainsFunc(object.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID }) {
+		return nil
+	}
+	object.OwnerReferences = append(object.OwnerReferences, owner)
+	return goneOr(s.Client.Update(ctx, object))
+}
+
+// errGone says that the value went away while it was being shared.
+var errGone = errors.New("content was deleted meanwhile")
+
+func goneOr(err error) error {
+	if apierrors.IsNotFound(err) {
+		return errGone
+	}
+	return err
+}
+
+func isRace(err error) bool {
+	return errors.Is(err, errGone) || apierrors.IsConflict(err)
 }
 
 func (s Store) ownerReference(owner client.Object) (metav1.OwnerReference, error) {
@@ -132,7 +156,7 @@ func (s Store) ownerReference(owner client.Object) (metav1.OwnerReference, error
 func verified(object *corev1.ConfigMap, digest string) ([]byte, error) {
 	data, found := object.BinaryData[key]
 	if !found || Digest(data) != digest {
-		return nil, fmt.Errorf("ConfigMap %s does not hold content %s", object.Name, digest)
+		return nil, fmt.Errorf("%w: ConfigMap %s does not hold %s", ErrDamaged, object.Name, digest)
 	}
 	return data, nil
 }

@@ -47,6 +47,19 @@ func TestDeliverMappings(t *testing.T) {
 	}
 }
 
+// What an event brings is there for the edges behind it.
+func TestDeliverBeforeAChoice(t *testing.T) {
+	doc := flow("s "+from+"\nx receive-event {eventType: t, match: [context.got == null], outputs: [{contextKey: got, expression: event.id}]}\n"+
+		"e end {outcome: e}\nf end {outcome: f}", "s x {}\nx e {condition: context.got == '1'}\nx f {isDefault: true}")
+	for id, want := range map[string]string{"1": "e", "2": "f"} {
+		s := tell(t, doc, "{}")
+		s.deliver("x#1", "{id: '"+id+"', type: t}", noon)
+		if got := s.def.Outcome(s.last); got != want {
+			t.Errorf("event %s leads to %q, want %q", id, got, want)
+		}
+	}
+}
+
 func TestDeliverThatCannotBeMapped(t *testing.T) {
 	s := tell(t, listener(", outputs: [{contextKey: a, expression: event.id}, {contextKey: b, expression: event.missing}]"), "{}")
 	s.deliver("x#1", "{id: '1', type: t, eventSourceId: forge}", noon)

@@ -80,7 +80,7 @@ func (s *stepper) failNode(b ActiveBranch, f Failure) {
 		return
 	}
 	told := s.merge(Values{workflow.ErrorKey: map[string]any{
-		"phase": string(f.Phase), "code": f.Code, "node": f.Node, "activation": f.Activation, "message": f.Message,
+		"phase": f.Phase, "code": f.Code, "node": f.Node, "activation": f.Activation, "message": f.Message,
 	}})
 	if told != nil {
 		told.Phase = PhaseErrorHandler

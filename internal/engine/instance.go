@@ -96,7 +96,7 @@ type ContextRef struct {
 }
 
 // A Phase is where in the life of an activation a failure happened.
-type Phase string
+type Phase = string
 
 // The phases of failures.
 const (

@@ -36,6 +36,7 @@ func TestChoice(t *testing.T) {
 		"the default when nothing else is":     {[]string{"a {isDefault: true, priority: -5}", "b {condition: context.num > 1}"}, "{num: 1}", "a"},
 		"the default last whatever priority":   {[]string{"a {isDefault: true, priority: -5}", "b {condition: context.num > 0}"}, "{num: 1}", "b"},
 		"the last of several defaults":         {[]string{"a {isDefault: true}", "b {isDefault: true}", "c {condition: 'false'}"}, "{}", "b"},
+		"no default before what is true":       {[]string{"a {isDefault: true}", "b {isDefault: true, priority: 1}", "c {condition: 'true', priority: 2}"}, "{}", "c"},
 		"a default though its condition fails": {[]string{"a {isDefault: true, condition: context.missing}", "b {condition: 'false'}"}, "{}", "a"},
 		"true only if it is the boolean":       {[]string{"a {condition: context.num}", "b {isDefault: true}"}, "{num: 'true'}", "b"},
 		"nothing behind what was taken":        {[]string{"a {condition: context.num == 1}", "b {condition: context.missing, priority: 1}", "c {isDefault: true}"}, "{num: 1}", "a"},

@@ -24,10 +24,8 @@ func (s *stepper) prepare(b *ActiveBranch, node workflow.Node) *Failure {
 		}
 		return s.resolveInputs(b, node)
 	case workflow.KindHumanTask:
-		if failure := s.resolveInputs(b, node); failure != nil || s.interrupted {
-			return failure
-		}
 		s.resolveTitle(b, node)
+		return s.resolveInputs(b, node)
 	case workflow.KindReceiveEvent:
 		s.setDeadline(b, node, s.now)
 		b.Since = s.since(node)

@@ -24,9 +24,9 @@ s x {}
 x e {}`
 
 func TestStartKeepsAllInputs(t *testing.T) {
-	s := tell(t, flow(oneAction, oneActionEdges), "{a: 1.0, b: null, more: [1e0, 1.5, 9223372036854775807]}")
+	s := tell(t, flow(oneAction, oneActionEdges), "{a: 1.0, b: null, more: [1e0, 1.5, 9223372036854775807, 9223372036854775808]}")
 	s.wantOpen("x#1")
-	want := engine.Values{"a": int64(1), "b": nil, "more": []any{int64(1), 1.5, int64(math.MaxInt64)}}
+	want := engine.Values{"a": int64(1), "b": nil, "more": []any{int64(1), 1.5, int64(math.MaxInt64), float64(1 << 63)}}
 	if diff := cmp.Diff(want, s.in.Context); diff != "" {
 		t.Errorf("context (-want +got):\n%s", diff)
 	}

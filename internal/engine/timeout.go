@@ -31,7 +31,7 @@ func (s *stepper) whyNotUp(index int, node workflow.Node) Reason {
 	switch {
 	case !limited && node.Kind() != workflow.KindWait:
 		return ReasonNoTimeout
-	case node.Kind() != workflow.KindHumanTask && s.now.Before(s.ActiveBranches[index].Deadline):
+	case s.now.Before(s.ActiveBranches[index].Deadline): // a human task has none
 		return ReasonNotDue
 	}
 	return ""

@@ -3,6 +3,7 @@ package expression
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -20,6 +21,8 @@ type adapter struct {
 // holds it, so that respelling 1 as 1.0 cannot change what an expression does.
 func (a *adapter) NativeToValue(value any) ref.Val {
 	switch v := value.(type) {
+	case ref.Val:
+		return v
 	case float64:
 		return number(v)
 	case json.Number:
@@ -29,7 +32,20 @@ func (a *adapter) NativeToValue(value any) ref.Val {
 	case []any:
 		return &sequence{elements: v, adapter: a}
 	}
+	if plain, ok := plainObject(value); ok {
+		return &object{members: plain, adapter: a}
+	}
 	return a.Adapter.NativeToValue(value)
+}
+
+// plainObject sees through the type of an object that a package defined for itself.
+func plainObject(value any) (map[string]any, bool) {
+	named := reflect.ValueOf(value)
+	if named.Kind() != reflect.Map || !named.CanConvert(reflect.TypeFor[map[string]any]()) {
+		return nil, false
+	}
+	plain, ok := named.Convert(reflect.TypeFor[map[string]any]()).Interface().(map[string]any)
+	return plain, ok
 }
 
 // decimal works on the text, because a detour over a double would lose digits of a large integer.

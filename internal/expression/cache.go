@@ -127,16 +127,29 @@ func (c *Cache) compile(scope Scope, text string) (*Program, error) {
 }
 
 func check(env *cel.Env, text string) (*cel.Ast, error) {
-	ast, issues := env.Compile(text)
-	found := issues.Errors()
-	if len(found) == 0 {
-		return ast, issues.Err()
+	parsed, issues := env.Parse(text)
+	if err := firstIssues(issues); err != nil {
+		return nil, err
 	}
+	if err := checkDepth(parsed.NativeRep()); err != nil {
+		return nil, err
+	}
+	checked, issues := env.Check(parsed)
+	return checked, firstIssues(issues)
+}
+
+func firstIssues(issues *cel.Issues) error {
+	found := issues.Errors()
 	var reasons []string
 	for _, issue := range found[:min(len(found), maxShownIssues)] {
-		reasons = append(reasons, fmt.Sprintf("%d:%d: %s", issue.Location.Line(), issue.Location.Column()+1, issue.Message))
+		// Containers are a notion of the library that no expression here has.
+		message := strings.ReplaceAll(issue.Message, " (in container '')", "")
+		reasons = append(reasons, fmt.Sprintf("%d:%d: %s", issue.Location.Line(), issue.Location.Column()+1, message))
 	}
-	return nil, errors.New(strings.Join(reasons, "; "))
+	if reasons == nil {
+		return issues.Err()
+	}
+	return errors.New(strings.Join(reasons, "; "))
 }
 
 func compileError(scope Scope, text string, err error) error {

@@ -12,13 +12,8 @@ import (
 	"github.com/apitomy/axiom-operator/internal/isoduration"
 )
 
-const (
-	// maxExpression bounds a text, in characters.
-	maxExpression = 16 << 10
-	// maxNesting bounds how deep the parts of an expression nest. Its types nest along, and to check them takes time by
-	// the square of that.
-	maxNesting = 100
-)
+// maxExpression bounds a text, in characters.
+const maxExpression = 16 << 10
 
 // newEnvironments makes the environment of each scope, and the planner of all: they differ in their variables only.
 func newEnvironments() (map[Scope]*cel.Env, *planner, error) {
@@ -56,7 +51,6 @@ func newBaseEnvironment() (*cel.Env, error) {
 	}
 	return cel.NewCustomEnv(
 		cel.ParserExpressionSizeLimit(maxExpression),
-		cel.ParserRecursionLimit(maxNesting),
 		cel.CustomTypeAdapter(&adapter{registry}),
 		cel.CustomTypeProvider(registry),
 		cel.StdLib(),

@@ -118,25 +118,16 @@ func containsValue(m *meter, values []ref.Val, value ref.Val) bool {
 	return false
 }
 
-// setsOf are the two lists that a function on sets is given. The error is their being too long.
-func setsOf(args []ref.Val) (a, b traits.Lister, ok bool, err error) {
-	a, aOK := listAt(args, 0)
-	b, bOK := listAt(args, 1)
-	if !aOK || !bOK {
-		return nil, nil, false, nil
-	}
-	return a, b, true, checkElements(max(sizeOf(a), sizeOf(b)))
-}
-
-// onSets makes an operation of a relation between two sets.
+// onSets makes an operation of a relation between two sets, which are lists of bounded length.
 func onSets(relation func(m *meter, a, b traits.Lister) bool) func(m *meter, args []ref.Val) (ref.Val, bool) {
 	return func(m *meter, args []ref.Val) (ref.Val, bool) {
-		a, b, ok, err := setsOf(args)
-		if err != nil {
-			return types.WrapErr(err), true
-		}
-		if !ok {
+		a, aOK := listAt(args, 0)
+		b, bOK := listAt(args, 1)
+		if !aOK || !bOK {
 			return nil, false
+		}
+		if err := checkElements(max(sizeOf(a), sizeOf(b))); err != nil {
+			return types.WrapErr(err), true
 		}
 		m.charge(stepCost)
 		return types.Bool(relation(m, a, b)), true

@@ -198,6 +198,7 @@ func TestValuesIn(t *testing.T) {
 		"double below int64":           {-9223372036854777856.0, "double"},
 		"list":                         {[]any{}, "list"},
 		"object":                       {map[string]any{}, "map"},
+		"object of a type of its own":  {named{"w": 1.0}, "map"},
 		"timestamps are text at first": {"2026-03-02T12:00:00Z", "string"},
 	}
 	for name, tc := range tests {
@@ -213,6 +214,16 @@ func TestValuesIn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+type named map[string]any
+
+func TestObjectsOfTypesOfTheirOwn(t *testing.T) {
+	v := Variables{Context: named{"v": named{"b": 1.0, "a": []any{named{"n": 2.0}}}}}
+	got, err := eval(t, ScopeActionInput, "[context.v.b + 1, context.v.a[0].n + 1, size(context.v), context.v == {'a': [{'n': 2}], 'b': 1}]", v)
+	if diff := cmp.Diff(any([]any{int64(2), int64(3), int64(2), true}), got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

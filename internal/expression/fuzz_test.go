@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
@@ -48,7 +50,45 @@ func FuzzCompile(f *testing.F) {
 		if program.ResultType() == "" {
 			t.Error("no result type")
 		}
+		if program.planned != nil {
+			assertDepth(t, cache.environments[scope], text)
+		}
 	})
+}
+
+// assertDepth checks that the depth of types, as it is worked out before checking, is no less than it turns out to be.
+func assertDepth(t *testing.T, env *cel.Env, text string) {
+	t.Helper()
+	parsed, issues := env.Parse(text)
+	if issues.Err() != nil {
+		t.Fatal(issues.Err())
+	}
+	checked, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		t.Fatal(issues.Err())
+	}
+	d := depths{}
+	d.of(parsed.NativeRep().Expr(), map[string]int{contextVariable: 1, eventVariable: 1})
+	for _, got := range checked.NativeRep().TypeMap() {
+		if depth := depthOf(got); depth > d.deepest {
+			t.Errorf("%s has the type %s of depth %d, more than %d", text, got, depth, d.deepest)
+		}
+	}
+}
+
+func depthOf(t *types.Type) int {
+	depth := 0
+	for _, parameter := range t.Parameters() {
+		depth = max(depth, 1+depthOf(parameter))
+	}
+	return depth
+}
+
+func TestDepthIsBoundedFromAbove(t *testing.T) {
+	cache := NewCache()
+	for _, text := range append(corpus(), "optional.of(1).optMap(x, [x]).optFlatMap(y, y[?0])", "[type([1])].map(x, type(x))", "type(type([]))") {
+		assertDepth(t, cache.environments[ScopeReceiveEventOutput], text)
+	}
 }
 
 // FuzzEval checks on any expression and any variables that evaluation ends without a panic, that it is deterministic,

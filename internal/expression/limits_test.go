@@ -42,6 +42,7 @@ func attacks() map[string]string {
 	repeat := func(s, separator string, n int) string {
 		return strings.TrimSuffix(strings.Repeat(s+separator, n), separator)
 	}
+	const share = ".map(l,dyn([l,l,l,l]))"
 	loop := func(body string) string { return "context.zeros.all(x, " + body + ")" }
 	return map[string]string{
 		"nested loops":             "context.zeros.all(x, context.zeros.all(y, context.zeros.all(z, true)))",
@@ -98,19 +99,19 @@ func attacks() map[string]string {
 		"long map":                 "context.zeros.map(x, context.zeros.map(y, y))",
 		"doubled list":             "[context.texts]" + repeat(".map(l, l + l)", "", 60),
 		"flattened list":           "[context.small]" + repeat(".map(l, [l, l, l].flatten())", "", 35),
-		"flattened emptiness":      "[[[]]]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".flatten(1000)",
-		"shared parts":             "[context]" + repeat(".map(l, [l, l, l, l])", "", 45),
-		"shared parts compared":    "[context.small]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".map(l, l == l)",
-		"shared parts encoded":     "json.encode([context.small]" + repeat(".map(l, [l, l, l, l])", "", 40) + ")",
-		"shared parts formatted":   "'%s'.format([context.small]" + repeat(".map(l, [l, l, l, l])", "", 40) + ")",
-		"shared parts searched":    "[1]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".map(l, dyn(l) in dyn(l))",
-		"shared parts as keys":     "[context.small]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".map(l, {dyn('a'): 1}[dyn(l)])",
-		"shared parts as index":    "[context.small]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".map(l, context[dyn(l)])",
-		"shared parts as target":   "[context.small]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".map(l, dyn(l).foo)",
-		"shared parts joined":      "[dyn(context.small)]" + repeat(".map(l, [l, l, l, l])", "", 40) + ".map(l, dyn(l)).join()",
-		"shared maps":              "[context.deep]" + repeat(".map(m, {'a': m, 'b': m})", "", 39) + ".map(m, m == m)",
-		"shared distinct":          "[context.small]" + repeat(".map(l, [l, l, l, l].distinct())", "", 30),
-		"optionals in optionals":   "context.zeros.filter(x, true)" + repeat(".map(l, optional.of(l))", "", 40),
+		"flattened emptiness":      "[[[]]]" + repeat(share, "", 38) + ".flatten(1000)",
+		"shared parts":             "[context]" + repeat(share, "", 40),
+		"shared parts compared":    "[context.small]" + repeat(share, "", 38) + ".map(l, l == l)",
+		"shared parts encoded":     "json.encode([context.small]" + repeat(share, "", 38) + ")",
+		"shared parts formatted":   "'%s'.format([context.small]" + repeat(share, "", 38) + ")",
+		"shared parts searched":    "[1]" + repeat(share, "", 38) + ".map(l, dyn(l) in dyn(l))",
+		"shared parts as keys":     "[context.small]" + repeat(share, "", 38) + ".map(l, {dyn('a'): 1}[dyn(l)])",
+		"shared parts as index":    "[context.small]" + repeat(share, "", 38) + ".map(l, context[dyn(l)])",
+		"shared parts as target":   "[context.small]" + repeat(share, "", 38) + ".map(l, dyn(l).foo)",
+		"shared parts joined":      "[dyn(context.small)]" + repeat(share, "", 38) + ".map(l, dyn(l)).join()",
+		"shared maps":              "[context.deep]" + repeat(".map(m, dyn({'a':m,'b':m}))", "", 35) + ".map(m, m == m)",
+		"shared distinct":          "[context.small]" + repeat(".map(l, dyn([l,l,l,l].distinct()))", "", 28),
+		"optionals in optionals":   "context.zeros.filter(x, true)" + repeat(".map(l,dyn(optional.of(l)))", "", 35),
 		"sets":                     "sets.equivalent(lists.range(10000), lists.range(10000).reverse())",
 		"distinct":                 "lists.range(10000).distinct()",
 		"sort of long texts":       "lists.range(9999).map(i, (i % 2 == 0 ? 'a' : 'b') + context.text).sort().size()",
@@ -148,6 +149,42 @@ func TestAttacksEndInBounds(t *testing.T) {
 				t.Errorf("allocated %d MiB", allocated>>20)
 			}
 			t.Logf("%d KiB, error %v, value %.40s", allocated>>10, err, fmt.Sprint(value))
+		})
+	}
+}
+
+// TestCompilingEndsInBounds uses expressions of at most 1 KiB that keep the parser or the checker busy.
+func TestCompilingEndsInBounds(t *testing.T) {
+	const maxAllocated = 64 << 20
+	cache := NewCache()
+	for name, text := range map[string]string{
+		"nested lists":        strings.Repeat("[", 500) + strings.Repeat("]", 500),
+		"nested lists, fewer": strings.Repeat("[", 100) + strings.Repeat("]", 100),
+		"nested maps":         strings.Repeat("{'a':", 100) + "1" + strings.Repeat("}", 100),
+		"nested macros":       strings.Repeat("[1].map(x,", 90) + "x" + strings.Repeat(")", 90),
+		"a chain of lists":    "[1]" + strings.Repeat(".map(x,[[[[[[[[x]]]]]]]])", 40),
+		"a chain of maps":     "[1]" + strings.Repeat(".map(x,{'a':{'a':x}})", 47),
+		"a chain of sorts":    "context.l" + strings.Repeat(".sortBy(x,x)", 80),
+		"nested optionals":    strings.Repeat("optional.of(", 70) + "1" + strings.Repeat(")", 70),
+		"nested optMaps":      strings.Repeat("optional.of(1).optMap(x,", 40) + "x" + strings.Repeat(")", 40),
+		"many lists":          "[" + strings.Repeat("[[[[[[[[[[[[]]]]]]]]]]]],", 40) + "[]]",
+		"parentheses":         strings.Repeat("(", 1000),
+		"brackets":            strings.Repeat("[{", 500),
+		"quotes":              strings.Repeat("'", 1000),
+		"no operators":        strings.Repeat("a b ", 250),
+		"conditionals":        strings.Repeat("context.a?1:", 80) + "0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := cache.Compile(ScopeActionInput, text)
+			runtime.ReadMemStats(&after)
+			if failure := (*CompileError)(nil); err != nil && !errors.As(err, &failure) {
+				t.Errorf("error %v, want a CompileError", err)
+			}
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > maxAllocated {
+				t.Errorf("allocated %d MiB", allocated>>20)
+			}
 		})
 	}
 }

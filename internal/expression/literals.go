@@ -24,6 +24,7 @@ func (literalRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, checked *ast.AST
 			validateMap(checked, e.AsMap(), issues)
 		case ast.StructKind:
 			issues.ReportErrorAtID(e.ID(), "messages are no part of the language")
+		default: // anything else may stand anywhere
 		}
 	}))
 }
@@ -56,6 +57,7 @@ func canBeKey(t *types.Type) bool {
 	switch t.Kind() {
 	case types.DynKind, types.StringKind, types.IntKind, types.UintKind, types.BoolKind:
 		return true
+	default:
+		return false
 	}
-	return false
 }

@@ -2,8 +2,8 @@ package journal_test
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,7 +15,7 @@ import (
 func entries(sequences ...int64) []journal.Entry {
 	list := make([]journal.Entry, 0, len(sequences))
 	for _, sequence := range sequences {
-		list = append(list, journal.Entry{Event: text(fmt.Sprint(sequence)), Sequence: sequence})
+		list = append(list, journal.Entry{Event: text(strconv.FormatInt(sequence, 10)), Sequence: sequence})
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func TestLineCutsTexts(t *testing.T) {
 func TestLineFitsAChunkWhateverTheData(t *testing.T) {
 	manyLists := map[string]any{}
 	for i := range 300 {
-		manyLists[fmt.Sprint(i)] = []any{strings.Repeat("x", 8000), strings.Repeat("\u0001", 8000)}
+		manyLists[strconv.Itoa(i)] = []any{strings.Repeat("x", 8000), strings.Repeat("\u0001", 8000)}
 	}
 	manyNames := map[string]any{}
 	for i := range 10_000 {

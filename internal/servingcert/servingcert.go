@@ -2,8 +2,8 @@
 // certificate: an authority of the operator's own, kept in one Secret that all
 // replicas share, and a certificate signed by it that is renewed in time.
 //
-// No other component is needed, and none is in the way: who runs
-// cert-manager may fill the same Secret and switch renewal off.
+// The authority stays as long as it outlives a new certificate, since pods and
+// webhook configurations trust the one they were given.
 package servingcert
 
 import (
@@ -53,8 +53,8 @@ type Keeper struct {
 	// DNSNames and IPs that the certificate is for.
 	DNSNames []string
 	IPs      []net.IP
-	// Webhooks is the name of the webhook configurations that shall trust the
-	// authority; empty: none.
+	// Webhooks is the prefix of the names of the webhook configurations that
+	// shall trust the authority; empty: none.
 	Webhooks string
 	// Clock decides when to renew.
 	Clock clock.WithTicker
@@ -181,8 +181,7 @@ func (k *Keeper) isGood(data map[string][]byte) bool {
 }
 
 func (k *Keeper) trustMutating(ctx context.Context, ca []byte) error {
-	config := &admissionv1.MutatingWebhookConfiguration{}
-	return k.trust(ctx, config, func() bool {
+	return trust(ctx, k.Client, k.Webhooks+"-mutating-webhook-configuration", func(config *admissionv1.MutatingWebhookConfiguration) bool {
 		changed := false
 		for i := range config.Webhooks {
 			changed = setCA(&config.Webhooks[i].ClientConfig, ca) || changed
@@ -192,8 +191,7 @@ func (k *Keeper) trustMutating(ctx context.Context, ca []byte) error {
 }
 
 func (k *Keeper) trustValidating(ctx context.Context, ca []byte) error {
-	config := &admissionv1.ValidatingWebhookConfiguration{}
-	return k.trust(ctx, config, func() bool {
+	return trust(ctx, k.Client, k.Webhooks+"-validating-webhook-configuration", func(config *admissionv1.ValidatingWebhookConfiguration) bool {
 		changed := false
 		for i := range config.Webhooks {
 			changed = setCA(&config.Webhooks[i].ClientConfig, ca) || changed
@@ -202,29 +200,27 @@ func (k *Keeper) trustValidating(ctx context.Context, ca []byte) error {
 	})
 }
 
-func (k *Keeper) trust(ctx context.Context, config client.Object, set func() bool) error {
+// trust updates a webhook configuration if set changes it. The names follow
+// those that kustomize gives the generated manifests: a common prefix and the
+// kind.
+func trust[C any, P interface {
+	*C
+	client.Object
+}](ctx context.Context, c client.Client, name string, set func(P) bool) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := k.Client.Get(ctx, types.NamespacedName{Name: configurationName(config, k.Webhooks)}, config); err != nil {
+		config := P(new(C)) // decoding into an old one would keep what is gone
+		if err := c.Get(ctx, types.NamespacedName{Name: name}, config); err != nil {
 			return err
 		}
-		if !set() {
+		if !set(config) {
 			return nil
 		}
-		return k.Client.Update(ctx, config)
+		return c.Update(ctx, config)
 	})
 	if err != nil {
-		return fmt.Errorf("have webhook configuration trust the certificate: %w", err)
+		return fmt.Errorf("have %s trust the certificate: %w", name, err)
 	}
 	return nil
-}
-
-// configurationName follows the names that kustomize gives the generated
-// manifests: a common prefix and the kind.
-func configurationName(config client.Object, prefix string) string {
-	if _, isMutating := config.(*admissionv1.MutatingWebhookConfiguration); isMutating {
-		return prefix + "-mutating-webhook-configuration"
-	}
-	return prefix + "-validating-webhook-configuration"
 }
 
 func setCA(config *admissionv1.WebhookClientConfig, ca []byte) bool {

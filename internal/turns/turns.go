@@ -7,6 +7,7 @@ package turns
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,6 +25,10 @@ const (
 	MaxBytes      = 512 << 10
 )
 
+// ErrDamaged says that what a turn recorded does not fit together: somebody
+// else wrote its status, or a stored value.
+var ErrDamaged = errors.New("the turn's record is damaged")
+
 // Reader gives stored values by digest.
 type Reader interface {
 	Get(ctx context.Context, namespace, digest string) ([]byte, error)
@@ -32,7 +37,7 @@ type Reader interface {
 // next lists, for each state, those that may follow it. A turn has no state
 // before the operator saw it.
 var next = map[api.TurnPhase][]api.TurnPhase{
-	"":             {api.TurnPending, api.TurnWorking, api.TurnRefused, api.TurnFailed},
+	"":              {api.TurnPending, api.TurnWorking, api.TurnRefused, api.TurnFailed},
 	api.TurnPending: {api.TurnWorking, api.TurnRefused, api.TurnFailed, api.TurnCancelled},
 	api.TurnWorking: {
 		api.TurnAwaitingResolution, api.TurnCompleted, api.TurnFailed, api.TurnApplied, api.TurnStale, api.TurnCancelled,
@@ -64,7 +69,11 @@ func Base(ctx context.Context, reader Reader, turn *api.Turn) (changeset.Documen
 	if err != nil {
 		return nil, fmt.Errorf("read base of turn %s: %w", turn.Name, err)
 	}
-	return document(data)
+	doc, err := document(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: base of turn %s: %w", ErrDamaged, turn.Name, err)
+	}
+	return doc, nil
 }
 
 // ChangeSets returns the accepted change sets in order.
@@ -113,7 +122,7 @@ func Working(ctx context.Context, reader Reader, turn *api.Turn) (changeset.Docu
 	for i, set := range sets {
 		applied, rejection := changeset.Apply(working, set.Ops)
 		if rejection != nil {
-			return nil, fmt.Errorf("apply recorded change set %d of turn %s: %s: %s", i, turn.Name, rejection.Code, rejection.Reason)
+			return nil, fmt.Errorf("%w: change set %d of turn %s does not apply: %s: %s", ErrDamaged, i, turn.Name, rejection.Code, rejection.Reason)
 		}
 		working = applied
 	}
@@ -133,9 +142,17 @@ func decodeSet(ctx context.Context, reader Reader, namespace string, kept stored
 	}
 	value, err := jsonvalue.Decode(data)
 	if err != nil {
-		return changeset.ChangeSet{}, fmt.Errorf("decode change set: %w", err)
+		return changeset.ChangeSet{}, fmt.Errorf("%w: decode change set: %w", ErrDamaged, err)
+	}
+	if object, _ := value.(map[string]any); !isList(object["ops"]) {
+		return changeset.ChangeSet{}, fmt.Errorf("%w: a change set has no list of ops", ErrDamaged)
 	}
 	return SetOf(value)
+}
+
+func isList(value any) bool {
+	_, is := value.([]any)
+	return is
 }
 
 func (s stored) bytes(ctx context.Context, reader Reader, namespace string) ([]byte, error) {
@@ -143,12 +160,14 @@ func (s stored) bytes(ctx context.Context, reader Reader, namespace string) ([]b
 		return s.inline.Raw, nil
 	}
 	if s.ref == nil {
-		return nil, fmt.Errorf("change set has neither content nor reference")
+		return nil, fmt.Errorf("%w: a change set has neither content nor reference", ErrDamaged)
 	}
 	return reader.Get(ctx, namespace, s.ref.Digest)
 }
 
-// SetOf reads a decoded change set into its typed form; ops stay as they are.
+// SetOf reads a decoded change set into its typed form. Ops stay as they are;
+// members of another type than they should have are left out, for whoever
+// checks the value itself.
 func SetOf(value any) (changeset.ChangeSet, error) {
 	object, isObject := value.(map[string]any)
 	if !isObject {

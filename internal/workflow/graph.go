@@ -1,9 +1,11 @@
 package workflow
 
+import "math"
+
 // An arc is an edge between nodes that are there, by their index in a graph.
 type arc struct {
 	from, to int
-	// plain is whether the arc starts a branch if its source is a fork.
+	// branch is whether the arc starts a branch if its source is a fork.
 	branch bool
 }
 
@@ -74,7 +76,7 @@ type components struct {
 	found       [][]int
 }
 
-const done = int(^uint(0) >> 1)
+const done = math.MaxInt
 
 // visit recurses as deep as the graph has nodes, which a budget bounds.
 func (s *components) visit(v int) {

@@ -154,7 +154,7 @@ func (r *regions) walkBranch(branch, join, before int) (nodes []int, ok bool) {
 		switch {
 		case v == join:
 			arrivals++
-			return arrivals == 1
+			return true
 		case v == fork || r.isEnd[v]:
 			return false
 		case r.mark[v] == r.stamp:
@@ -170,7 +170,7 @@ func (r *regions) walkBranch(branch, join, before int) (nodes []int, ok bool) {
 		return nil, false
 	}
 	for i := 0; i < len(nodes); i++ {
-		if !r.visitNext(nodes[i], join, visit) {
+		if !r.visitNext(nodes[i], visit) {
 			return nil, false
 		}
 	}
@@ -178,11 +178,8 @@ func (r *regions) walkBranch(branch, join, before int) (nodes []int, ok bool) {
 }
 
 // visitNext visits what follows a node, for the fork of an accepted region its join instead of its branches.
-func (r *regions) visitNext(v, join int, visit func(int) bool) bool {
+func (r *regions) visitNext(v int, visit func(int) bool) bool {
 	inner := r.join[v]
-	if inner == join {
-		return false
-	}
 	if inner != noNode && !visit(inner) {
 		return false
 	}
@@ -195,9 +192,11 @@ func (r *regions) visitNext(v, join int, visit func(int) bool) bool {
 	return true
 }
 
-// isClosed tells whether all arcs into a node of the region come from its own branch or start it.
+// isClosed tells whether all arcs into a node of the region come from its own branch or start it. Into the join of an
+// accepted region lead only arcs from within that, and not even two branches that began in there could get out of it
+// other than by its join, so it was stepped over and belongs here as a whole.
 func (r *regions) isClosed(fork, v int) bool {
-	if inner := r.fork[v]; inner != noNode && r.mark[inner] == r.mark[v] {
+	if r.fork[v] != noNode {
 		return true
 	}
 	for _, id := range r.in[v] {

@@ -152,6 +152,37 @@ func TestVerdictsAreThoseOfWalking(t *testing.T) {
 	}
 }
 
+// Whatever join is proposed, accepting it must be a proof: nothing else may depend on where the proposal came from.
+func TestAcceptingIsAProof(t *testing.T) {
+	accepted := 0
+	for seed := range uint64(20_000) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		g := randomGraph(random)
+		if seed%2 == 1 {
+			g = nestedGraph(random, true)
+		}
+		r := newRegions(g)
+		r.judge()
+		for fork := range g.out {
+			if !g.isFork[fork] {
+				continue
+			}
+			want := newRegions(g).judgeByWalking(fork)
+			for join := range g.out {
+				if r.accepts(fork, join) {
+					accepted++
+					if want.join != join || len(want.faults) > 0 {
+						t.Fatalf("seed %d, fork %d: accepts join %d, want %s\n%s", seed, fork, join, describe(want), g)
+					}
+				}
+			}
+		}
+	}
+	if accepted < 5000 {
+		t.Errorf("%d regions accepted: the graphs prove little", accepted)
+	}
+}
+
 // Regions that are right must be accepted without walking every branch to the end of the graph.
 func TestRightRegionsAreAcceptedQuickly(t *testing.T) {
 	for seed := range uint64(3000) {

@@ -38,6 +38,8 @@ func (c *checker) checkMatch(i int, n Node) {
 	for at, expression := range n.Match() {
 		resultType, err := c.check(scopeMatch, expression)
 		switch {
+		case blank(expression) && c.x != nil:
+			c.nodeProblem(i, "NON_BOOLEAN_MATCH", fmt.Sprintf("match %d is blank and never true", at))
 		case err != nil:
 			c.nodeProblem(i, "INVALID_MATCH_EXPRESSION", fmt.Sprintf("match %d: %v", at, err))
 		case !maybeBoolean(resultType):

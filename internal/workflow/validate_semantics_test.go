@@ -100,6 +100,7 @@ func eventCases() map[string]validationCase {
 		"no event type":           {bad: around("receive-event", ""), want: "MISSING_EVENT_TYPE(x)", good: receive("")},
 		"a blank event type":      {bad: around("receive-event", "eventType: ' '"), want: "INVALID_EVENT_TYPE_VALUE(x)", good: receive("")},
 		"a match not compiling":   {bad: receive("match: ['true', 'event.', 'contex.a']"), want: "INVALID_MATCH_EXPRESSION!(x) INVALID_MATCH_EXPRESSION!(x)", good: receive("match: [context.a == event.id]")},
+		"a blank match":           {bad: receive("match: [' ']"), want: "NON_BOOLEAN_MATCH(x)", good: receive("match: []")},
 		"a match of another type": {bad: receive("match: [event.id + '']"), want: "NON_BOOLEAN_MATCH(x)", good: receive("match: [event.id, 'true']")},
 		"a mapping half blank": {
 			bad:  receive("outputs: [{contextKey: ' ', expression: event.id}, {contextKey: a, expression: ''}, {}]"),

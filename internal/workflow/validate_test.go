@@ -193,6 +193,41 @@ func hasCase(cases map[string]validationCase, r rule) bool {
 	return false
 }
 
+// A recorder notes what it is asked and finds nothing wrong.
+type recorder struct {
+	asked []string
+}
+
+func (r *recorder) Check(scope, text string) (string, error) {
+	r.asked = append(r.asked, scope+": "+text)
+	return "bool", nil
+}
+
+func TestValidateAsksForEveryExpression(t *testing.T) {
+	text, err := os.ReadFile("testdata/release.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{}
+	Validate(parse(t, string(text)), r)
+	want := []string{
+		"edge-condition: context.approved == true && context.window == 'night'",
+		"edge-condition: context.approved == true",
+		"action-input: context.ref",
+		"action-input: context.ref",
+		"action-input: context.risk",
+		"human-task-title: 'Release ' + context.ref",
+		"receive-event-match: event.payload.base == 'main'",
+		"receive-event-output: event.actor.login",
+		"correlation-subscription-key: context.ref",
+		"correlation-event-key: event.ref",
+		"action-input: context.ref",
+	}
+	if diff := cmp.Diff(want, r.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
 func TestProblemJSON(t *testing.T) {
 	got, err := json.Marshal([]Problem{
 		{Severity: SeverityError, Code: "C", Message: "m"},

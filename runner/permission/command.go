@@ -15,46 +15,66 @@ func isSimpleCommand(command, prefix string) bool {
 	return strings.HasPrefix(command, prefix+" ") && isOneCommand(command)
 }
 
-const (
-	operators  = ";&|<>()`$\n\r\x00"
-	unquoted   = byte(0)
-	backslash  = '\\'
-	comment    = '#'
-	whitespace = " \t"
-)
+// operators may stand in single quotes only; what ends a line or a text ends a
+// command.
+const operators = ";&|<>()`$\n\r\x00"
 
 func isOneCommand(text string) bool {
-	quote := unquoted
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quote == '\'':
-			if c == 0 {
-				return false
-			}
-			if c == quote {
-				quote = unquoted
-			}
-		case strings.IndexByte(operators, c) >= 0:
-			return false
-		case c == backslash:
-			i++
-			if i == len(text) || strings.IndexByte(operators, text[i]) >= 0 {
-				return false
-			}
-		case quote == '"':
-			if c == quote {
-				quote = unquoted
-			}
-		case c == '\'' || c == '"':
-			quote = c
-		case c == comment && startsWord(text, i):
+	s := scan{atWord: true}
+	for i := range len(text) {
+		if !s.accept(text[i]) {
 			return false
 		}
 	}
-	return quote == unquoted
+	return s.quote == 0 && !s.escaped
 }
 
-func startsWord(text string, i int) bool {
-	return i == 0 || strings.IndexByte(whitespace, text[i-1]) >= 0
+// scan is what a shell knows of the text before a character.
+type scan struct {
+	// quote that is open; 0 if none is.
+	quote byte
+	// escaped means that a backslash came right before.
+	escaped bool
+	// atWord means that a word may begin here.
+	atWord bool
+}
+
+// accept takes the next character, and reports whether it leaves the text one
+// command.
+func (s *scan) accept(c byte) bool {
+	if s.quote == '\'' {
+		return s.acceptQuoted(c)
+	}
+	if strings.IndexByte(operators, c) >= 0 {
+		return false
+	}
+	atWord := s.atWord
+	s.atWord = false
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case c == '\\':
+		s.escaped = true
+	case s.quote != 0:
+		s.close(c)
+	case c == '\'' || c == '"':
+		s.quote = c
+	case c == '#':
+		return !atWord
+	default:
+		s.atWord = c == ' ' || c == '\t'
+	}
+	return true
+}
+
+// acceptQuoted takes a character between single quotes.
+func (s *scan) acceptQuoted(c byte) bool {
+	s.close(c)
+	return c != 0
+}
+
+func (s *scan) close(c byte) {
+	if c == s.quote {
+		s.quote = 0
+	}
 }

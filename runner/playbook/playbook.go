@@ -70,11 +70,11 @@ type Call struct {
 	Capture map[string]*regexp.Regexp
 }
 
-// Say says a text, Think thinks it; both with references.
-type (
-	Say   struct{ Text string }
-	Think struct{ Text string }
-)
+// Say says a text with references.
+type Say struct{ Text string }
+
+// Think thinks a text with references.
+type Think struct{ Text string }
 
 // Permission asks for permission to use a tool.
 type Permission struct {

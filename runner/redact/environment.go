@@ -9,9 +9,13 @@ import (
 // variables of the pod that hold secret values.
 const SecretNames = "AXIOM_SECRET_ENV"
 
-// telling are the parts of a variable's name that give a secret away when the
-// pod does not list its secret variables.
-var telling = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL"}
+// telling are the words in a variable's name that give a secret away when the
+// pod does not list its secret variables, which it cannot where it takes them
+// from a Secret as a whole.
+var telling = []string{
+	"APIKEY", "AUTH", "COOKIE", "CREDENTIAL", "CREDENTIALS", "DSN", "KEY", "KEYS", "PASS", "PASSPHRASE", "PASSWD", "PASSWORD", "PAT", "SECRET",
+	"SECRETS", "TOKEN", "TOKENS",
+}
 
 // FromEnvironment returns the secret values of an environment in the form
 // NAME=value: those of the variables that [SecretNames] lists, and those whose
@@ -37,6 +41,10 @@ func FromEnvironment(environment []string) []string {
 }
 
 func tells(name string) bool {
-	upper := strings.ToUpper(name)
-	return slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(upper, part) })
+	for word := range strings.SplitSeq(strings.ToUpper(name), "_") {
+		if slices.Contains(telling, word) {
+			return true
+		}
+	}
+	return false
 }

@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	// EnvInputs and EnvOutputs name the files of the inputs and the outputs.
-	EnvInputs  = "AXIOM_INPUTS"
+	// EnvInputs names the file of the inputs.
+	EnvInputs = "AXIOM_INPUTS"
+	// EnvOutputs names the file of the outputs.
 	EnvOutputs = "AXIOM_OUTPUTS"
 
 	reservedPrefix = "AXIOM_"

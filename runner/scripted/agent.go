@@ -135,7 +135,7 @@ func (a *Agent) Prompt(ctx context.Context, request acp.PromptRequest) (acp.Prom
 	player := &player{agent: a, session: request.SessionId, box: box}
 	for j, step := range turn.Steps {
 		err := player.play(ctx, step)
-		if ctx.Err() != nil {
+		if cancelled := ctx.Err() != nil; cancelled {
 			return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
 		}
 		if err != nil {

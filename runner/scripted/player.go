@@ -33,8 +33,7 @@ func (e scriptedError) Error() string { return e.step.Message }
 
 // stepError names the step, unless the error is what the step is for.
 func stepError(err error, place string) *acp.RequestError {
-	var scripted scriptedError
-	if errors.As(err, &scripted) {
+	if scripted, ok := errors.AsType[scriptedError](err); ok {
 		return &acp.RequestError{Code: scripted.step.Code, Message: scripted.step.Message}
 	}
 	return &acp.RequestError{Code: codeInternal, Message: place + ": " + err.Error()}

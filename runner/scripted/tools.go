@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -73,9 +74,7 @@ type withHeaders struct{ headers http.Header }
 
 func (t withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
-	for name, values := range t.headers {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, t.headers)
 	return http.DefaultTransport.RoundTrip(request)
 }
 

@@ -5,6 +5,7 @@ package path
 
 import (
 	"context"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -70,7 +71,7 @@ var _ = BeforeSuite(func() {
 
 	keeper = &servingcert.Keeper{
 		Client: admin, Secret: types.NamespacedName{Namespace: "default", Name: "gateway-cert"},
-		DNSNames: []string{"localhost"}, Clock: clock.RealClock{},
+		IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Clock: clock.RealClock{},
 	}
 	Expect(keeper.Ensure(ctx)).To(Succeed())
 })

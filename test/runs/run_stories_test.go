@@ -107,7 +107,7 @@ var _ = Describe("A run that asks a person", func() {
 		}).Should(Succeed())
 
 		By("taking the answer in the form's types")
-		w.answer(task, "ada", `{"approved":"true","note":"go"}`)
+		w.answer(task, `{"approved":"true","note":"go"}`)
 		w.reaches(run, api.RunCompleted)
 		Expect(run.Status.Outcome).To(Equal("released"))
 		Expect(string(run.Status.Instance.Context.Raw)).To(MatchJSON(`{"ref":"r-17","approved":true,"note":"go"}`))
@@ -130,7 +130,7 @@ var _ = Describe("A run that asks a person", func() {
 		run := w.run("release-1", "release", inputs(`{"ref":"r-18"}`))
 		task := &api.HumanTask{}
 		w.opens(run, "approve#1", task)
-		w.answer(task, "ada", `{"approved":false}`)
+		w.answer(task, `{"approved":false}`)
 		w.reaches(run, api.RunCompleted)
 		Expect(run.Status.Outcome).To(Equal("refused"))
 	})

@@ -133,8 +133,8 @@ func TestContentsEqual(t *testing.T) {
 	}
 }
 
-func replaceFlow(c *api.Composition, old, new string) {
-	c.Spec.Workflow.Raw = []byte(strings.Replace(string(c.Spec.Workflow.Raw), old, new, 1))
+func replaceFlow(c *api.Composition, was, is string) {
+	c.Spec.Workflow.Raw = []byte(strings.Replace(string(c.Spec.Workflow.Raw), was, is, 1))
 }
 
 func TestWorkflowWarnings(t *testing.T) {

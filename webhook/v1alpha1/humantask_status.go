@@ -35,7 +35,7 @@ func (h taskDoors) stamp(_ context.Context, raw admission.Request) admission.Res
 		memberAnsweredBy: change.before[memberAnsweredBy],
 		memberAnsweredAt: change.before[memberAnsweredAt],
 	}
-	if change.isFirstAnswer() && !change.byOperator {
+	if change.isFirstAnswer() {
 		wanted = change.freshStamp()
 	}
 	var patches []jsonpatch.Operation

@@ -83,6 +83,12 @@ var _ = Describe("A session", func() {
 		}, 422, "spec.runtime.env[0].name"),
 	)
 
+	It("has durations that can be read", func(ctx SpecContext) {
+		create(ctx, alice, newSession(ns, "s"))
+		out := alice.fail(ctx, "", "-n", ns, "patch", "as", "s", "--type=merge", "-p", `{"spec":{"turnTimeout":"soon"}}`)
+		Expect(out).To(ContainSubstring(`invalid duration "soon"`))
+	})
+
 	It("keeps to the rules when it changes, and to its composition", func(ctx SpecContext) {
 		session := create(ctx, alice, newSession(ns, "s"))
 		Expect(alice.Patch(ctx, session, mergePatch(`{"spec":{"turnTimeout":"0s"}}`))).To(beRefused(422, "spec.turnTimeout"))
@@ -177,9 +183,9 @@ spec:
 })
 
 var _ = Describe("A status that the operator observes", func() {
-	DescribeTable("is written by nobody else", func(ctx SpecContext, make func(ns string) client.Object, patch string) {
+	DescribeTable("is written by nobody else", func(ctx SpecContext, build func(ns string) client.Object, patch string) {
 		ns := newNamespace(ctx)
-		obj := make(ns)
+		obj := build(ns)
 		Expect(operator.Create(ctx, obj)).To(Succeed())
 		for _, as := range []person{alice, admin} {
 			Expect(as.Status().Patch(ctx, obj, mergePatch("%s", patch))).To(beRefused(403, "only the operator writes the status"))
@@ -213,10 +219,10 @@ var _ = Describe("A status that the operator observes", func() {
 })
 
 var _ = Describe("An object that is being deleted", func() {
-	DescribeTable("can be released by its finalizer's owner", func(ctx SpecContext, make func(ns string) client.Object) {
+	DescribeTable("can be released by its finalizer's owner", func(ctx SpecContext, build func(ns string) client.Object) {
 		ns := newNamespace(ctx)
 		create(ctx, admin, newComposition(ns, "c", ""))
-		obj := make(ns)
+		obj := build(ns)
 		obj.SetFinalizers([]string{"axiom.apitomy.io/test"})
 		Expect(operator.Create(ctx, obj)).To(Succeed())
 		Expect(admin.Delete(ctx, obj)).To(Succeed())

@@ -15,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 	"github.com/apitomy/axiom-operator/webhook/v1alpha1"
@@ -63,6 +64,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 			Verbs: []string{"create", "get", "list", "patch", "update"},
 		},
 		rbacv1.PolicyRule{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"compositions"}, Verbs: []string{"get", "list"}})
+
+	// The authorizer learns of roles a moment later.
+	Eventually(func() error { return alice.List(ctx, &api.CompositionList{}) }).Should(Succeed())
+	Eventually(func() error { return bob.List(ctx, &api.CompositionList{}) }).Should(Succeed())
 })
 
 // startDoors serves admission as the operator would.

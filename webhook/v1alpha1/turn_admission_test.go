@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -54,6 +55,30 @@ var _ = Describe("A turn", func() {
 				Expect(alice.Create(ctx, newTurn(ns, "alice-"+name, name))).To(Succeed())
 			}
 			Expect(bob.Create(ctx, newTurn(ns, "bob-staged", "staged"))).To(Succeed())
+		})
+
+		It("needs the right for this composition, in this namespace", func(ctx SpecContext) {
+			elsewhere := newNamespace(ctx)
+			for _, in := range []string{ns, elsewhere} {
+				create(ctx, admin, newComposition(in, "his", blankFlow))
+				create(ctx, admin, newComposition(in, "hers", blankFlow))
+			}
+			role := &rbacv1.Role{Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"compositions"}, Verbs: []string{"update"}, ResourceNames: []string{"his"},
+			}}}
+			role.Namespace, role.Name = ns, "his"
+			create(ctx, admin, role)
+			binding := &rbacv1.RoleBinding{
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: bob.name}},
+			}
+			binding.Namespace, binding.Name = ns, "his"
+			create(ctx, admin, binding)
+
+			// The authorizer learns of the role a moment later.
+			Eventually(func() error { return bob.Create(ctx, newTurn(ns, "t1", "his")) }).Should(Succeed())
+			Expect(bob.Create(ctx, newTurn(ns, "t2", "hers"))).To(beRefused(403, "update composition hers"))
+			Expect(bob.Create(ctx, newTurn(elsewhere, "t3", "his"))).To(beRefused(403, "update composition his"))
 		})
 
 		It("waits for the running turn", func(ctx SpecContext) {

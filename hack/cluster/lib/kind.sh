@@ -7,7 +7,7 @@ docker_works() { have docker && timeout 10 docker version --format '{{.Server.Ve
 
 kind() { GOFLAGS='' go run "$KIND_MODULE" "$@"; }
 
-kind_exists() { kind get clusters 2>/dev/null | grep -qx "$CLUSTER_NAME"; }
+kind_exists() { kind get clusters 2>/dev/null | grep -x "$CLUSTER_NAME" >/dev/null; }
 
 # kind_up makes the cluster, or finds the one it made. A creation that was interrupted
 # leaves a cluster nobody can use, which is told by the mark that is set last.

@@ -35,7 +35,8 @@ node_is_ready() {
 	[[ $(admin get node "$NODE_NAME" --output "$condition" 2>/dev/null) == True ]]
 }
 
-api_service_is_routed() { nft list map ip kube-proxy service-ips 2>/dev/null | grep -qw "$API_SERVICE_IP"; }
+# grep reads to the end: with -q it would end the pipe under nft, which pipefail takes for a failure.
+api_service_is_routed() { nft list map ip kube-proxy service-ips 2>/dev/null | grep -w "$API_SERVICE_IP" >/dev/null; }
 
 # node_ctr ARGUMENT... talks to the node's containerd, where Kubernetes keeps its images.
 node_ctr() { ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io "$@"; }

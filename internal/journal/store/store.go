@@ -16,7 +16,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -240,9 +239,4 @@ func read(meta *metav1.ObjectMeta) (journal.Chunk, error) {
 		return chunk, fmt.Errorf("read journal chunk %s: %w", meta.Name, err)
 	}
 	return chunk, nil
-}
-
-// IsConflict tells whether an append must be tried again from a fresh read.
-func IsConflict(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }

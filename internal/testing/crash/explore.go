@@ -61,7 +61,7 @@ type Outcome struct {
 }
 
 // Report joins the mismatches into one text, empty if there are none.
-func (o Outcome) Report() string {
+func (o *Outcome) Report() string {
 	texts := make([]string, len(o.Mismatches))
 	for i, m := range o.Mismatches {
 		texts[i] = m.String()

@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -133,6 +132,7 @@ func (k *Kubelet) observe(ctx context.Context, pod *corev1.Pod) {
 		err = cmd.Start()
 	}
 	if err != nil {
+		_, _ = fmt.Fprintf(k.Log, "kubelet: start pod %s: %v\n", pod.Name, err)
 		k.wait.Go(func() { k.report(ctx, pod, failed(127, "ContainerCannotRun", err.Error())) })
 		return
 	}
@@ -239,31 +239,41 @@ func (k *Kubelet) command(ctx context.Context, pod *corev1.Pod) (*exec.Cmd, stri
 	}
 	var args []string
 	for _, arg := range append(append([]string(nil), container.Command...), container.Args...) {
-		args = append(args, move.Replace(arg))
+		args = append(args, move.path(arg))
 	}
 	// The process outlives a cancelled context until killAll ends it, so that its
 	// end is always the node's doing.
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // see above
 	cmd.Env = append(env, "PATH="+os.Getenv("PATH"))
-	cmd.Dir = move.Replace(container.WorkingDir)
+	cmd.Dir = move.path(container.WorkingDir)
 	cmd.Stdout, cmd.Stderr = k.Log, k.Log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, dir, nil
 }
 
+// mover leads from the paths of mounts to where their files are.
+type mover map[string]string
+
+// path moves a text that is a path on a mount, and leaves any other as it is.
+func (m mover) path(text string) string {
+	for mount, target := range m {
+		if rest, isBelow := strings.CutPrefix(text, mount); isBelow && (rest == "" || rest[0] == '/') {
+			return target + rest
+		}
+	}
+	return text
+}
+
 // mount writes the files of the container's volumes below dir and returns what
 // moves its paths there.
-func (k *Kubelet) mount(ctx context.Context, pod *corev1.Pod, container corev1.Container, dir string) (*strings.Replacer, error) {
-	var pairs []string
-	mounts := slices.Clone(container.VolumeMounts)
-	// The replacer takes the first that matches: the longest path must win.
-	slices.SortFunc(mounts, func(a, b corev1.VolumeMount) int { return len(b.MountPath) - len(a.MountPath) })
-	for _, m := range mounts {
+func (k *Kubelet) mount(ctx context.Context, pod *corev1.Pod, container corev1.Container, dir string) (mover, error) {
+	move := mover{}
+	for _, m := range container.VolumeMounts {
 		target := filepath.Join(dir, m.MountPath)
 		if m.MountPath == "/axiom" {
 			target = k.Programs
 		}
-		pairs = append(pairs, m.MountPath, target)
+		move[m.MountPath] = target
 		if target == k.Programs {
 			continue
 		}
@@ -275,7 +285,7 @@ func (k *Kubelet) mount(ctx context.Context, pod *corev1.Pod, container corev1.C
 			return nil, err
 		}
 	}
-	return strings.NewReplacer(pairs...), nil
+	return move, nil
 }
 
 func (k *Kubelet) files(ctx context.Context, pod *corev1.Pod, name string) (map[string][]byte, error) {
@@ -327,10 +337,10 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return nil
 }
 
-func (k *Kubelet) environment(ctx context.Context, pod *corev1.Pod, container corev1.Container, move *strings.Replacer) ([]string, error) {
+func (k *Kubelet) environment(ctx context.Context, pod *corev1.Pod, container corev1.Container, move mover) ([]string, error) {
 	var env []string
 	for _, variable := range container.Env {
-		value := move.Replace(variable.Value)
+		value := move.path(variable.Value)
 		if variable.ValueFrom != nil {
 			ref := variable.ValueFrom.SecretKeyRef
 			secret := &corev1.Secret{}

@@ -108,8 +108,10 @@ func (e *Environment) Kubectl(cfg *rest.Config) (*KubeCtl, error) {
 	return newKubeCtl(filepath.Join(e.env.BinaryAssetsDirectory, "kubectl"), cfg)
 }
 
-// Client returns an uncached client.
+// Client returns an uncached client that never waits for its own patience.
 func (e *Environment) Client(cfg *rest.Config) (client.WithWatch, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: e.Scheme})
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)

@@ -1,0 +1,79 @@
+package graph
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Captions in drawings are cut to these, in characters; the document has them
+// whole.
+const (
+	maxCaption = 48
+	maxName    = 40
+	maxTitle   = 120
+	// maxCondition is for lines of text, where there is room.
+	maxCondition = 100
+)
+
+// changes in the order of a legend.
+var changes = [...]Change{Added, Changed, Removed}
+
+// colourOf is the colour of lines and texts that a change marks.
+func colourOf(c Change) string {
+	switch c {
+	case Added:
+		return "#1a7f37"
+	case Changed:
+		return "#9a6700"
+	case Removed:
+		return "#cf222e"
+	}
+	return "#57606a"
+}
+
+// tintOf is the colour of what a change fills.
+func tintOf(c Change) string {
+	switch c {
+	case Added:
+		return "#dafbe1"
+	case Changed:
+		return "#fff8c5"
+	case Removed:
+		return "#ffebe9"
+	}
+	return "#ffffff"
+}
+
+func (g *Graph) title() string {
+	if strings.TrimSpace(g.Name) != "" {
+		return g.Name
+	}
+	return g.ID
+}
+
+func (n Node) caption() string {
+	if n.IsMissing {
+		return "no node " + shorten(n.ID, maxName)
+	}
+	return shorten(n.Title(), maxName)
+}
+
+func (g *Graph) nodesWhere(is func(Node) bool) []int {
+	var nodes []int
+	for i, n := range g.Nodes {
+		if is(n) {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// shorten makes one line of a text, of at most so many characters.
+func shorten(text string, limit int) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return string(runes[:limit-1]) + "…"
+}

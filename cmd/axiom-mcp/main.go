@@ -1,0 +1,142 @@
+// Command axiom-mcp serves the workbench's tools to an agent over its standard
+// input and output. It holds the environment and the wiring; what a tool does
+// is decided in the package mcpserver, and by the gateway.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/apitomy/axiom-operator/gateway/client"
+	"github.com/apitomy/axiom-operator/gateway/openapi"
+	"github.com/apitomy/axiom-operator/mcpserver"
+)
+
+// The environment that the operator sets.
+const (
+	envURL         = "AXIOM_API_URL"
+	envComposition = "AXIOM_COMPOSITION_ID"
+	envToken       = "AXIOM_SESSION_TOKEN"
+	envCAFile      = "AXIOM_CA_FILE"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	p := program{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(p.run(ctx, os.Args[1:]))
+}
+
+// program is what surrounds a process.
+type program struct {
+	getenv         func(string) string
+	stdin          io.ReadCloser
+	stdout, stderr io.WriteCloser
+}
+
+// run serves until the agent closes its side or the context ends, and returns
+// the exit code.
+func (p program) run(ctx context.Context, args []string) int {
+	flags := flag.NewFlagSet("axiom-mcp", flag.ContinueOnError)
+	flags.SetOutput(p.stderr)
+	name := flags.String("server", mcpserver.Name, "the server to be: "+mcpserver.Name)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitUsage
+	}
+	if *name != mcpserver.Name || flags.NArg() > 0 {
+		p.complain("usage: axiom-mcp [--server " + mcpserver.Name + "]")
+		return exitUsage
+	}
+	if err := p.serve(ctx); err != nil {
+		p.complain(err.Error())
+		return exitError
+	}
+	return exitOK
+}
+
+func (p program) serve(ctx context.Context) error {
+	p.warn()
+	server := mcpserver.New(mcpserver.Options{
+		Gateway: p.gateway(), Composition: p.getenv(envComposition), Version: version(),
+	})
+	err := server.Run(ctx, &mcp.IOTransport{Reader: p.stdin, Writer: p.stdout})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil // told to stop, or the agent is gone: both are good ends
+	}
+	if err != nil {
+		return fmt.Errorf("serve tools: %w", err)
+	}
+	return nil
+}
+
+// gateway is a client of the gateway, or a stand-in that says why there is none.
+func (p program) gateway() mcpserver.Gateway {
+	gateway, err := client.New(p.getenv(envURL), p.getenv(envToken), p.getenv(envCAFile))
+	if err != nil {
+		return noGateway{err}
+	}
+	return gateway
+}
+
+// noGateway fails every call.
+type noGateway struct{ reason error }
+
+func (g noGateway) GetAgentComposition(context.Context, string, string) (*openapi.AgentComposition, error) {
+	return nil, g.reason
+}
+
+func (g noGateway) ProposeWorkflowChanges(context.Context, string, string, json.RawMessage) (*openapi.ProposalResult, error) {
+	return nil, g.reason
+}
+
+func (g noGateway) EvaluateExpression(context.Context, openapi.Evaluation) (*openapi.EvaluationResult, error) {
+	return nil, g.reason
+}
+
+// warn tells in one line what is missing. The server goes on: the agent shall
+// learn of it from the tools, not from a server that is not there.
+func (p program) warn() {
+	var missing []string
+	for _, name := range []string{envURL, envComposition, envToken} {
+		if p.getenv(name) == "" {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		p.complain("warning: not set: " + strings.Join(missing, ", ") + "; tools will fail")
+	}
+}
+
+func (p program) complain(text string) {
+	_, _ = fmt.Fprintf(p.stderr, "axiom-mcp: %s\n", text)
+}
+
+// version is that of the main module.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,78 @@
+package controllers
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/template"
+)
+
+// setSessionStatus derives phase and conditions from what is recorded.
+func setSessionStatus(state sessionState) {
+	session := state.session
+	status := &session.Status
+	status.ObservedGeneration = session.Generation
+	status.Capabilities = template.Capabilities(session.Spec.TemplateRef.Name, session.Spec.CompositionRef != nil)
+	if !hasWork(session) {
+		status.CurrentTurn = ""
+	}
+	status.Phase = sessionPhase(session)
+	setSessionConditions(state)
+}
+
+func setSessionConditions(state sessionState) {
+	session := state.session
+	status := &session.Status
+	set := conditionSetter{conditions: &status.Conditions, generation: session.Generation}
+	phase := string(status.Phase)
+
+	ready := sessionReadiness(status.Phase)
+	message := ""
+	if ready != metav1.ConditionTrue {
+		message = status.LastFailure
+	}
+	set.set(api.ConditionReady, ready, phase, message)
+
+	message = ""
+	if isStarting(session) {
+		message = podTrouble(state.pod)
+	}
+	set.set(api.ConditionPodReady, statusOf(isReady(session)), phase, message)
+
+	if wantsPod(session) && status.TokenHash == "" && !state.withinLimit {
+		set.set(api.ConditionWithinLimit, metav1.ConditionFalse, api.ReasonSessionLimit, "other sessions of the namespace use all slots")
+	} else {
+		set.set(api.ConditionWithinLimit, metav1.ConditionTrue, "SlotFree", "")
+	}
+}
+
+func sessionPhase(session *api.AgentSession) api.SessionPhase {
+	status := &session.Status
+	switch {
+	case session.Spec.Stopped:
+		return api.SessionStopped
+	case isStarting(session):
+		return api.SessionStarting
+	case status.TokenHash != "" && hasWork(session):
+		return api.SessionWorking
+	case status.TokenHash != "":
+		return api.SessionReady
+	case status.FailedStarts >= maxFailedStarts:
+		return api.SessionFailed
+	case status.Attempt > 0 && !hasWork(session):
+		return api.SessionSuspended
+	}
+	return api.SessionPending
+}
+
+// sessionReadiness stays True while the session is suspended: the next prompt
+// starts the agent.
+func sessionReadiness(phase api.SessionPhase) metav1.ConditionStatus {
+	switch phase {
+	case api.SessionReady, api.SessionWorking, api.SessionSuspended:
+		return metav1.ConditionTrue
+	case api.SessionFailed, api.SessionStopped:
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionUnknown
+}
