@@ -14,11 +14,10 @@ OAPI_CODEGEN := $(BIN)/oapi-codegen
 GOLANGCI_LINT := $(BIN)/golangci-lint
 TOOLS := hack/tools/go.mod hack/tools/go.sum
 
-# Packages without Kubernetes behind them: their tests need nothing, and run
-# under the race detector.
-PURE := ./internal/... ./runner/... ./mcpserver/... ./cmd/...
-# Suites against a real API server.
-SUITES := ./controllers/... ./gateway/... ./webhook/... ./test/api/... ./test/runs/... ./test/path/...
+# Packages whose tests need nothing but Go: they run under the race detector.
+UNITS := ./api/... ./cli/... ./cmd/... ./controllers/... ./internal/... ./mcpserver/... ./runner/... ./gateway/client/... ./gateway/openapi/...
+# Suites against a real API server, one at a time.
+SUITES := ./gateway ./webhook/... ./test/...
 
 ##@ Use
 
@@ -102,7 +101,7 @@ test: test-unit test-suites ## Run unit, property and envtest suites from nothin
 
 .PHONY: test-unit
 test-unit: ## Run unit and property tests under the race detector.
-	CGO_ENABLED=1 go test -race -timeout 20m $(PURE)
+	CGO_ENABLED=1 go test -race -timeout 20m $(UNITS)
 
 .PHONY: test-suites
 test-suites: envtest-assets ## Run the suites against a real API server.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -205,5 +206,74 @@ func TestAHistoryThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	b.settleDown()
 	if got := briefs(get(b, comp).Status.Conditions)["Ready"].Reason; got != "Reconciled" {
 		t.Errorf("reason %q after a retry", got)
+	}
+}
+
+func TestAnOldViewOfADraftTakesNoSnapshot(t *testing.T) {
+	comp := draft("c")
+	b := newBench(t, comp)
+	b.settleDown()
+	edits(b, comp, "Two", "ada")
+	old := get(b, comp).DeepCopy() // the controller saw it, and died before the snapshot
+	edits(b, comp, "Three", "bob")
+	b.settleDown()
+	before := len(b.writes)
+	_, err := b.compositions().Reconcile(b.ctx, old)
+	for _, write := range b.writes[before:] {
+		if write != "update status Composition c" { // which the API server refuses
+			t.Errorf("wrote %q (%v)", write, err)
+		}
+	}
+	if records := b.history(get(b, comp)); len(records) != 2 || newestOf(records).data.Generation != 3 {
+		t.Errorf("history is %+v", records)
+	}
+}
+
+// An annotation that came without content is an old one when content comes.
+func TestAnEditThatKeepsTheAnnotationIsTheUsers(t *testing.T) {
+	comp, turn := draft("c"), message("t-1", "c", inState(api.TurnApplied))
+	b := newBench(t, comp, turn)
+	b.settleDown()
+	annotates(b, comp, turn)
+	b.settleDown()
+	edits(b, comp, "Two", "ada")
+	b.settleDown()
+	if item := get(b, comp).Status.Items[0]; item.LastAuthor != api.AuthorUser || item.LastTurn != "" {
+		t.Errorf("last author is %s, turn %q", item.LastAuthor, item.LastTurn)
+	}
+	change(b, comp, func(comp *api.Composition) {
+		comp.Spec.Tools = []api.NamedTool{{Name: "a"}}
+		comp.Annotations[api.AnnotationTurn] = "t-2"
+	})
+	b.settleDown()
+	if item := get(b, comp).Status.Items[1]; item.LastAuthor != api.AuthorAI || item.LastTurn != "t-2" {
+		t.Errorf("last author is %s, turn %q", item.LastAuthor, item.LastTurn)
+	}
+}
+
+func TestAStrangersSessionIsNotTheCompositions(t *testing.T) {
+	comp, stranger := draft("c"), agentOf("c")
+	b := newBench(t, comp, stranger)
+	reconcileOne(b, b.compositions(), comp)
+	if got := get(b, comp).Status.Session; got != "" {
+		t.Errorf("session is %q", got)
+	}
+	// A turn cannot use it, and says so when its agent should be up.
+	turn := message("t-1", "c")
+	if err := b.client.Create(b.ctx, turn); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		reconcileOne(b, b.compositions(), comp)
+		reconcileOne(b, b.turns(), turn)
+	}
+	if again := reconcileOne(b, b.turns(), turn); again != 5*time.Minute {
+		t.Errorf("it looks again in %s", again)
+	}
+	b.advance(5 * time.Minute)
+	reconcileOne(b, b.turns(), turn)
+	want := "Could not start the workbench agent: agent session c-agent belongs to somebody else"
+	if get(b, turn); turn.Status.State != api.TurnFailed || turn.Status.Detail != want {
+		t.Errorf("turn is %s: %q", turn.Status.State, turn.Status.Detail)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 )
 
-var updateGolden = flag.Bool("update", false, "write the golden files of pods anew")
+var updateGolden = flag.Bool("update-agent-pods", false, "write the golden files of pods anew")
 
 // everythingSet is a runtime in which a user set all that can be set.
 func everythingSet() api.RuntimeSpec {
@@ -68,7 +68,7 @@ func TestAgentPodsAreTheGoldenOnes(t *testing.T) {
 			}
 			file := filepath.Join("testdata", name+".yaml")
 			if *updateGolden {
-				if err := os.WriteFile(file, got, 0o600); err != nil {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -28,6 +28,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/turns"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -47,7 +48,7 @@ func workbenchScheme() *runtime.Scheme {
 }
 
 // bench is an API server in memory with the workbench's reconcilers on it. The
-// fake keeps no generations, so that tests set them.
+// fake keeps no generations: whoever changes a spec raises them.
 type bench struct {
 	t        *testing.T
 	ctx      context.Context
@@ -93,7 +94,14 @@ func (b *bench) recording() interceptor.Funcs {
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			note("patch", object)
-			return c.Patch(ctx, object, patch, opts...)
+			if err := c.Patch(ctx, object, patch, opts...); err != nil {
+				return err
+			}
+			if _, isComp := object.(*api.Composition); !isComp {
+				return nil
+			}
+			object.SetGeneration(object.GetGeneration() + 1)
+			return c.Update(ctx, object)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
 			note("delete", object)
@@ -101,8 +109,20 @@ func (b *bench) recording() interceptor.Funcs {
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, object client.Object, opts ...client.SubResourceUpdateOption) error {
 			note("update "+sub, object)
+			if turn, isTurn := object.(*api.Turn); isTurn {
+				b.judgeMove(c, turn)
+			}
 			return c.SubResource(sub).Update(ctx, object, opts...)
 		},
+	}
+}
+
+// judgeMove fails the test when a turn moves as no turn may.
+func (b *bench) judgeMove(c client.Client, turn *api.Turn) {
+	b.t.Helper()
+	stored := &api.Turn{}
+	if err := c.Get(b.ctx, client.ObjectKeyFromObject(turn), stored); err == nil && !turns.CanMove(stored.Status.State, turn.Status.State) {
+		b.t.Errorf("turn %s moves from %q to %q", turn.Name, stored.Status.State, turn.Status.State)
 	}
 }
 
@@ -279,8 +299,8 @@ func (b *bench) proposes(turn *api.Turn, ops ...any) {
 		b.t.Fatal(err)
 	}
 	working := doc.(map[string]any)
-	for _, set := range turn.Status.ChangeSets {
-		value, _ := jsonvalue.Decode(set.Content.Raw)
+	for _, accepted := range turn.Status.ChangeSets {
+		value, _ := jsonvalue.Decode(accepted.Content.Raw)
 		working, _ = changeset.Apply(working, value.(map[string]any)["ops"])
 	}
 	set := map[string]any{

@@ -393,3 +393,76 @@ func TestWhenNoPodIsPossible(t *testing.T) {
 		})
 	}
 }
+
+func TestWhenATurnLooksAgain(t *testing.T) {
+	turn, session := message("t-1", "triage"), agentOf("triage")
+	b := newBench(t, draft("triage"), turn)
+	b.settleDown()
+	for _, step := range []struct {
+		when string
+		play func()
+		want time.Duration
+	}{
+		{"while the agent starts, when it must be up", func() {}, 5 * time.Minute},
+		{"a while later, the sooner", func() { b.advance(2 * time.Minute) }, 3 * time.Minute},
+		{"while the agent works, at the end of its time", func() { b.delivers(session) }, 29 * time.Minute},
+		{"after a short limit was set", func() {
+			change(b, draft("triage"), func(comp *api.Composition) { comp.Spec.Agent.TurnTimeout = &metav1.Duration{Duration: 10 * time.Minute} })
+			b.settleDown()
+		}, 9 * time.Minute},
+		{"once it was asked to stop, when something happens", func() {
+			change(b, turn, func(turn *api.Turn) { turn.Spec.Interrupt = true })
+			b.settleDown()
+		}, 0},
+	} {
+		step.play()
+		if again := reconcileOne(b, b.turns(), turn); again != step.want {
+			t.Errorf("%s: in %s, want %s", step.when, again, step.want)
+		}
+	}
+}
+
+func TestAnInterruptBeforeThePromptIsQueued(t *testing.T) {
+	comp, turn, session := draft("triage"), message("t-1", "triage"), agentOf("triage")
+	b := newBench(t, comp, turn)
+	reconcileOne(b, b.compositions(), comp)
+	reconcileOne(b, b.turns(), turn) // it works, and its prompt comes with the next look
+	change(b, turn, func(turn *api.Turn) { turn.Spec.Interrupt = true })
+	reconcileOne(b, b.turns(), turn)
+	if get(b, turn); turn.Status.State != api.TurnCompleted {
+		t.Errorf("turn is %s: %s", turn.Status.State, turn.Status.Detail)
+	}
+	if prompt := get(b, session).Status.Prompt; prompt != nil {
+		t.Errorf("prompt is %+v", prompt)
+	}
+}
+
+// The prompt before is with an agent that nobody can reach any more.
+func TestATurnDoesNotWaitForEver(t *testing.T) {
+	comp, former, session := draft("triage"), message("t-1", "triage"), agentOf("triage")
+	b := newBench(t, comp, former)
+	b.settleDown()
+	b.delivers(session)
+	if err := b.client.Delete(b.ctx, former); err != nil {
+		t.Fatal(err)
+	}
+	reconcileOne(b, b.compositions(), comp)
+	turn := message("t-2", "triage")
+	if err := b.client.Create(b.ctx, turn); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		reconcileOne(b, b.turns(), turn)
+	}
+	if prompt := get(b, session).Status.Prompt; prompt.ID != "t-1" || !prompt.Cancel {
+		t.Fatalf("the former prompt is %+v", prompt)
+	}
+	if again := reconcileOne(b, b.turns(), turn); again != defaultTurnTimeout+timeoutGrace {
+		t.Errorf("it looks again in %s", again)
+	}
+	b.advance(defaultTurnTimeout + timeoutGrace)
+	reconcileOne(b, b.turns(), turn)
+	if get(b, turn); turn.Status.State != api.TurnFailed || turn.Status.Detail != detailTimedOut {
+		t.Errorf("turn is %s: %q", turn.Status.State, turn.Status.Detail)
+	}
+}

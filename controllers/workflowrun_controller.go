@@ -105,17 +105,13 @@ const maxRunPasses = 20
 
 // Reconcile carries a run as far as it can go now.
 func (r *WorkflowRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	run := &api.WorkflowRun{}
-	err := r.Client.Get(ctx, req.NamespacedName, run)
-	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("read run: %w", err)
-	}
-	if err := r.releaseOrphans(ctx, req.NamespacedName, run.UID); err != nil {
+	run, err := r.read(ctx, req.NamespacedName)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	var failed []runDelivery
 	for range maxRunPasses {
-		if run == nil || run.UID == "" || !run.DeletionTimestamp.IsZero() {
+		if run == nil || !run.DeletionTimestamp.IsZero() {
 			return ctrl.Result{}, nil
 		}
 		pass, err := r.pass(ctx, run, failed)
@@ -131,6 +127,27 @@ func (r *WorkflowRunReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		}
 	}
 	return ctrl.Result{RequeueAfter: time.Second}, nil
+}
+
+// read returns the run, nil if it is gone, and lets go of pods that runs of the
+// name left behind.
+func (r *WorkflowRunReconciler) read(ctx context.Context, name types.NamespacedName) (*api.WorkflowRun, error) {
+	run := &api.WorkflowRun{}
+	err := r.Client.Get(ctx, name, run)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	if err := r.releaseOrphans(ctx, name, run.UID); err != nil {
+		return nil, err
+	}
+	switch {
+	case run.UID == "":
+		return nil, nil //nolint:nilnil // a run that is gone is an ordinary answer
+	case run.Status.Instance == nil:
+		// A cache that lags behind the first commit would start the run again, in vain.
+		return r.live(ctx, run)
+	}
+	return run, nil
 }
 
 // runPass is what is left after one pass.

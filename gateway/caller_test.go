@@ -142,8 +142,9 @@ var _ = Describe("Callers", func() {
 	It("need the session of this composition, not of one that had its name", func(ctx context.Context) {
 		w.ctx = ctx
 		session := reload(w, &api.AgentSession{ObjectMeta: meta(w, "triage-agent")})
-		for uid, isOpen := range map[types.UID]bool{
-			"of-the-one-before": false, reload(w, &api.Composition{ObjectMeta: meta(w, "triage")}).UID: true,
+		for uid, isServed := range map[types.UID]OmegaMatcher{
+			"of-the-one-before": Not(Equal(http.StatusOK)),
+			reload(w, &api.Composition{ObjectMeta: meta(w, "triage")}).UID: Equal(http.StatusOK),
 		} {
 			controller := true
 			session.OwnerReferences = []metav1.OwnerReference{{
@@ -151,7 +152,7 @@ var _ = Describe("Callers", func() {
 			}}
 			Expect(k8s.Update(ctx, session)).To(Succeed())
 			for _, r := range compositionRoutes {
-				Expect(w.try(r, tokenOf(w, "triage-agent")).status == http.StatusOK).To(Equal(isOpen), r.path)
+				Expect(w.try(r, tokenOf(w, "triage-agent")).status).To(isServed, r.path)
 			}
 		}
 	}, NodeTimeout(time.Minute))

@@ -31,8 +31,7 @@ func (s *Server) EvaluateExpression(
 		return nil, invalid("Unknown scope; use one of %s", scopeNames())
 	}
 	asked, err := s.variables(ctx, callerOf(ctx).session.Namespace, request.Body)
-	var unusable *unusableError
-	if errors.As(err, &unusable) {
+	if unusable, ok := errors.AsType[*unusableError](err); ok {
 		return server.EvaluateExpression200JSONResponse{Error: unusable.Error()}, nil
 	}
 	if err != nil {

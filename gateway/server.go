@@ -76,6 +76,12 @@ type Server struct {
 
 var _ server.StrictServerInterface = (*Server)(nil)
 
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/status;turns/status,verbs=update
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions;turns,verbs=get
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;update;delete
+
 // New makes a server. It serves once [Server.Start] runs.
 func New(options Options) *Server {
 	live := liveClient{Client: options.Client, reader: options.Reader}

@@ -87,8 +87,7 @@ func add[In any](server *mcp.Server, tool *mcp.Tool, call func(context.Context, 
 // refusal is the error as the agent shall read it: what the gateway says, and
 // nothing of who passed it on.
 func refusal(err error) error {
-	var problem *client.Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*client.Problem](err); ok {
 		return problem
 	}
 	return err

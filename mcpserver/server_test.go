@@ -136,43 +136,54 @@ func TestTools(t *testing.T) {
 		},
 		"propose_workflow_changes applied": {
 			fake{proposal: &openapi.ProposalResult{Applied: true, ContentRevision: "sha256:a1"}},
-			"propose_workflow_changes", map[string]any{"changeSet": map[string]any{"id": "cs-1", "ops": []any{}}},
+			"propose_workflow_changes",
+			map[string]any{"changeSet": map[string]any{"id": "cs-1", "ops": []any{}}},
 			`changes of triage of team-a: {"id":"cs-1","ops":[]}`, "APPLIED. New revision: sha256:a1", false,
 		},
 		"propose_workflow_changes applied with problems": {
 			fake{proposal: &openapi.ProposalResult{Applied: true, ContentRevision: "sha256:a1", Problems: problems}},
-			"propose_workflow_changes", map[string]any{"changeSet": map[string]any{}},
+			"propose_workflow_changes",
+			map[string]any{"changeSet": map[string]any{}},
 			`changes of triage of team-a: {}`,
 			"APPLIED. New revision: sha256:a1\n- [ERROR] content c: m\n- [WARNING] nodes[a] d: n", false,
 		},
 		"propose_workflow_changes rejected at an operation": {
 			fake{proposal: &openapi.ProposalResult{Error: &openapi.Rejection{Code: "target-missing", OpIndex: new(int), Reason: "no node x"}}},
-			"propose_workflow_changes", map[string]any{"changeSet": map[string]any{}},
+			"propose_workflow_changes",
+			map[string]any{"changeSet": map[string]any{}},
 			`changes of triage of team-a: {}`, "REJECTED (target-missing at op 0): no node x", false,
 		},
 		"propose_workflow_changes rejected as a whole": {
 			fake{proposal: &openapi.ProposalResult{Error: &openapi.Rejection{Code: "stale", Reason: "call get_composition"}}},
-			"propose_workflow_changes", map[string]any{"changeSet": map[string]any{}},
+			"propose_workflow_changes",
+			map[string]any{"changeSet": map[string]any{}},
 			`changes of triage of team-a: {}`, "REJECTED (stale): call get_composition", false,
 		},
 		"propose_workflow_changes without its parameter": {
-			fake{}, "propose_workflow_changes", map[string]any{}, "",
+			fake{},
+			"propose_workflow_changes",
+			map[string]any{},
+			"",
 			`validating "arguments": validating root: required: missing properties: ["changeSet"]`, true,
 		},
 		"evaluate_expression with a value": {
 			fake{evaluation: &openapi.EvaluationResult{Ok: true, ValueJSON: "42", ValueType: "number"}},
-			"evaluate_expression", map[string]any{
+			"evaluate_expression",
+			map[string]any{
 				"expression": "context.n + 1", "scope": "action-input", "context": map[string]any{"n": 41}, "eventId": "e1",
 			},
 			`{"context":{"n":41},"eventId":"e1","expression":"context.n + 1","scope":"action-input"}`, "OK (number): 42", false,
 		},
 		"evaluate_expression without one": {
 			fake{evaluation: &openapi.EvaluationResult{Error: "no such key: n"}},
-			"evaluate_expression", map[string]any{"expression": "context.n", "scope": "action-input"},
+			"evaluate_expression",
+			map[string]any{"expression": "context.n", "scope": "action-input"},
 			`{"expression":"context.n","scope":"action-input"}`, "ERROR: no such key: n", false,
 		},
 		"evaluate_expression while the gateway is away": {
-			fake{err: errors.New("connection refused")}, "evaluate_expression", map[string]any{"expression": "1", "scope": "action-input"},
+			fake{err: errors.New("connection refused")},
+			"evaluate_expression",
+			map[string]any{"expression": "1", "scope": "action-input"},
 			`{"expression":"1","scope":"action-input"}`, "connection refused", true,
 		},
 		"validate_composition tells of every item": {
@@ -186,7 +197,8 @@ func TestTools(t *testing.T) {
 				"action-type 'ask': VALID with warnings\n- [WARNING] nodes[a] d: n\ntool 'find-logs': VALID", false,
 		},
 		"validate_composition without items": {
-			fake{composition: &openapi.AgentComposition{}}, "validate_composition", nil, "composition triage of team-a",
+			fake{composition: &openapi.AgentComposition{}},
+			"validate_composition", nil, "composition triage of team-a",
 			"The composition has no items.", false,
 		},
 	} {

@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ const (
 	EnvToken         = "AXIOM_SESSION_TOKEN"
 	EnvCAFile        = "AXIOM_CA_FILE"
 	EnvSession       = "AXIOM_SESSION_ID"
+	EnvAttempt       = "AXIOM_SESSION_ATTEMPT"
 	EnvComposition   = "AXIOM_COMPOSITION_ID"
 	EnvMCPCommand    = "AXIOM_MCP_COMMAND"
 	envAssistant     = "AXIOM_ASSISTANT_SESSION_ID"
@@ -33,6 +35,9 @@ type Environment struct {
 	CAFile string
 	// Namespace and Name of the session.
 	Namespace, Name string
+	// Attempt is the number of this pod among those of the session; 0 if the
+	// pod does not tell.
+	Attempt int
 	// Composition is the namespace and name of the composition that the session
 	// is bound to; empty without one.
 	Composition string
@@ -65,13 +70,28 @@ func ParseEnvironment(environ []string) (Environment, error) {
 	if !ok || namespace == "" || name == "" {
 		return Environment{}, fmt.Errorf("environment variable %s must be <namespace>/<name>, not %q", EnvSession, given[EnvSession])
 	}
+	attempt, err := parseAttempt(given[EnvAttempt])
+	if err != nil {
+		return Environment{}, err
+	}
 	return Environment{
 		APIURL: given[EnvAPIURL], Token: given[EnvToken], CAFile: given[EnvCAFile],
-		Namespace: namespace, Name: name,
+		Namespace: namespace, Name: name, Attempt: attempt,
 		Composition: given[EnvComposition], MCPCommand: given[EnvMCPCommand],
 		Agent:   agent,
 		Secrets: append(redact.FromEnvironment(environ), given[EnvToken]),
 	}, nil
+}
+
+func parseAttempt(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	attempt, err := strconv.Atoi(text)
+	if err != nil || attempt < 1 {
+		return 0, fmt.Errorf("environment variable %s must be a positive number, not %q", EnvAttempt, text)
+	}
+	return attempt, nil
 }
 
 // Timing holds how long the runner waits for what.

@@ -13,14 +13,14 @@ import (
 func TestParseEnvironment(t *testing.T) {
 	got, err := ParseEnvironment([]string{
 		"PATH=/bin", "AXIOM_API_URL=https://gateway/api/v1", "AXIOM_SESSION_TOKEN=tok-0123456789", "AXIOM_CA_FILE=/ca.crt",
-		"AXIOM_SESSION_ID=team-a/helper", "AXIOM_COMPOSITION_ID=team-a/triage", "AXIOM_MCP_COMMAND=/mcp",
+		"AXIOM_SESSION_ID=team-a/helper", "AXIOM_SESSION_ATTEMPT=3", "AXIOM_COMPOSITION_ID=team-a/triage", "AXIOM_MCP_COMMAND=/mcp",
 		"MODEL_KEY=sk-1", "PLAIN=x", "AXIOM_SECRET_ENV=MODEL_KEY", "AXIOM_WHATEVER=y", "ODD=a=b",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Environment{
-		APIURL: "https://gateway/api/v1", Token: "tok-0123456789", CAFile: "/ca.crt", Namespace: "team-a", Name: "helper",
+		APIURL: "https://gateway/api/v1", Token: "tok-0123456789", CAFile: "/ca.crt", Namespace: "team-a", Name: "helper", Attempt: 3,
 		Composition: "team-a/triage", MCPCommand: "/mcp",
 		Agent:   []string{"PATH=/bin", "MODEL_KEY=sk-1", "PLAIN=x", "ODD=a=b"},
 		Secrets: []string{"tok-0123456789", "sk-1", "tok-0123456789"},
@@ -31,12 +31,14 @@ func TestParseEnvironment(t *testing.T) {
 }
 
 func TestParseEnvironmentRefuses(t *testing.T) {
-	complete := map[string]string{"AXIOM_API_URL": "u", "AXIOM_SESSION_TOKEN": "t", "AXIOM_SESSION_ID": "team-a/helper"}
+	complete := map[string]string{"AXIOM_API_URL": "u", "AXIOM_SESSION_TOKEN": "t", "AXIOM_SESSION_ID": "team-a/helper", "AXIOM_SESSION_ATTEMPT": "2"}
 	cases := map[string]struct{ name, value, want string }{
 		"no URL":       {"AXIOM_API_URL", "", "AXIOM_API_URL must be set"},
 		"no token":     {"AXIOM_SESSION_TOKEN", "", "AXIOM_SESSION_TOKEN must be set"},
 		"no session":   {"AXIOM_SESSION_ID", "", "AXIOM_SESSION_ID must be set"},
 		"no namespace": {"AXIOM_SESSION_ID", "helper", "must be <namespace>/<name>"},
+		"odd attempt":  {"AXIOM_SESSION_ATTEMPT", "first", `must be a positive number, not "first"`},
+		"no attempt":   {"AXIOM_SESSION_ATTEMPT", "0", `must be a positive number, not "0"`},
 		"no name":      {"AXIOM_SESSION_ID", "team-a/", "must be <namespace>/<name>"},
 	}
 	for name, tc := range cases {

@@ -328,7 +328,7 @@ func (s *stage) config() Config {
 	return Config{
 		Environment: Environment{
 			APIURL: "https://gateway/api/v1", Token: "tok-0123456789", CAFile: "/etc/axiom/ca.crt",
-			Namespace: "team-a", Name: "helper", Composition: "team-a/triage", MCPCommand: "/axiom/axiom-mcp",
+			Namespace: "team-a", Name: "helper", Attempt: 2, Composition: "team-a/triage", MCPCommand: "/axiom/axiom-mcp",
 			Secrets: []string{"tok-0123456789", "hunter2-hunter2"},
 		},
 		Gateway: s.gateway, Launch: func() (Agent, error) { return s.agent, nil }, Dir: "/work",

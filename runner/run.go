@@ -66,10 +66,12 @@ func Run(ctx context.Context, config Config) error {
 
 // cleanEnd hides what the end of the context made go wrong.
 func cleanEnd(ctx context.Context, err error) error {
-	if stopped := ctx.Err() != nil; stopped {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // prepare reads the session's configuration; nothing is started yet but the

@@ -28,7 +28,11 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.newConversation(ctx); err != nil {
 		return err
 	}
-	r.queue.Add(eventSessionInit, initData(initialized))
+	data := initData(initialized)
+	if attempt := r.Environment.Attempt; attempt > 0 {
+		data["attempt"] = attempt
+	}
+	r.queue.Add(eventSessionInit, data)
 	return nil
 }
 

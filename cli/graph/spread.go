@@ -1,7 +1,13 @@
 package graph
 
-// rounds is how often every layer is moved towards its neighbours.
-const rounds = 200
+// Every layer is moved towards its neighbours so often, and less in a large
+// graph, where nobody could tell.
+const (
+	maxRounds = 200
+	minRounds = 20
+	// maxMoves is how many vertices are moved in all, beyond the least rounds.
+	maxMoves = 1_000_000
+)
 
 // spread gives the vertices their horizontal places, in the order of their
 // layers. Layer by layer each is drawn towards the middle of its neighbours, and
@@ -11,7 +17,8 @@ func (l *layout) spread() {
 	for _, layer := range l.layers {
 		l.place(layer, make([]float64, len(layer)), ones(len(layer)))
 	}
-	for round := range rounds {
+	rounds := maxMoves / max(len(l.vertices), 1)
+	for round := range min(max(rounds, minRounds), maxRounds) {
 		for i := range l.layers {
 			layer := l.layers[i]
 			if round%2 == 1 {

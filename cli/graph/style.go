@@ -68,9 +68,14 @@ func (g *Graph) nodesWhere(is func(Node) bool) []int {
 	return nodes
 }
 
+// isUnfit tells of a character that has no place in a line of a drawing.
+func isUnfit(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
 // shorten makes one line of a text, of at most so many characters.
 func shorten(text string, limit int) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	text = strings.Join(strings.FieldsFunc(text, isUnfit), " ")
 	runes := []rune(text)
 	if len(runes) <= limit {
 		return text

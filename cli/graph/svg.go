@@ -116,7 +116,7 @@ func (p *painter) legend() {
 
 func (p *painter) node(i int) {
 	n, v := p.graph.Nodes[i], p.layout.vertices[i]
-	p.printf("    <g class=\"%s\"><title>%s</title>\n", p.classesOf(n), escapeXML(n.ID))
+	p.printf("    <g class=\"%s\"><title>%s</title>\n", classesOf(n), escapeXML(n.ID))
 	radius := 6.0
 	if n.Kind == workflow.KindStart || n.Kind == workflow.KindEnd {
 		radius = v.height / 2
@@ -127,30 +127,34 @@ func (p *painter) node(i int) {
 	p.printf("      <text class=\"detail\" x=\"%.1f\" y=\"%.1f\">%s</text>\n    </g>\n", v.x, v.y+14, escapeXML(n.subtitle()))
 }
 
-func (p *painter) classesOf(n Node) string {
-	classes := "node"
+// classesOf names the kind of a node only if there is one of the name: what a
+// document says could end the attribute.
+func classesOf(n Node) string {
+	kind := ""
 	if slices.Contains(workflow.Kinds(), n.Kind) {
-		classes += " " + string(n.Kind)
+		kind = string(n.Kind)
 	}
 	if n.IsMissing {
-		classes += " missing"
+		kind = "missing"
 	}
-	if n.Change != Unchanged {
-		classes += " " + string(n.Change)
-	}
-	return classes
+	return classes("node", kind, string(n.Change))
+}
+
+func classes(names ...string) string {
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == "" }), " ")
 }
 
 func (p *painter) edge(i int) {
 	e := p.graph.Edges[i]
-	p.printf("    <g class=\"edge %s %s\"><title>%s</title><path d=\"", e.Class, e.Change, escapeXML(e.describe()))
+	p.printf("    <g class=\"%s\"><title>%s</title><path d=\"",
+		classes("edge", string(e.Class), string(e.Change)), escapeXML(e.describe()))
 	head := ""
 	if e.Source == e.Target {
 		head = p.loop(e.Source)
 	} else {
 		head = p.way(i)
 	}
-	p.printf("\"/><path class=\"head\" style=\"stroke-dasharray: none\" d=\"%s\"/></g>\n", head)
+	p.printf("\"/><path class=\"head\" d=\"%s\"/></g>\n", head)
 }
 
 // loop draws an edge from a node to itself, on its right side.
@@ -274,7 +278,8 @@ func (p *painter) caption(i int) {
 	width := captionWidth(caption)
 	p.printf("    <g><title>%s</title><rect class=\"back\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\" fill-opacity=\"0.9\"/>",
 		escapeXML(e.describe()), at.x-width/2, at.y-7, width)
-	p.printf("<text class=\"caption %s\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n", e.Change, at.x, at.y+4, escapeXML(caption))
+	p.printf("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text></g>\n",
+		classes("caption", string(e.Change)), at.x, at.y+4, escapeXML(caption))
 }
 
 // captionPoint is the middle of a caption: in the first slot of an edge, or

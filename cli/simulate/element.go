@@ -37,12 +37,16 @@ type Element struct {
 	// Instance is the run as it is now; an empty object before it started.
 	Instance any `json:"instance"`
 
-	// Verb and Now are the step's, for people.
-	Verb Verb      `json:"-"`
-	Now  time.Time `json:"-"`
-	// Status and Outcome are the run's; Outcome is set by the step that ended it.
-	Status  engine.Status `json:"-"`
-	Outcome string        `json:"-"`
+	// Verb and About are the step's, for people: About is the activation or the
+	// type of the event. Now is the time it is.
+	Verb  Verb      `json:"-"`
+	About string    `json:"-"`
+	Now   time.Time `json:"-"`
+	// Status is that of the run. The step that Ended it has Outcome and Failure.
+	Status  engine.Status   `json:"-"`
+	Ended   bool            `json:"-"`
+	Outcome string          `json:"-"`
+	Failure *engine.Failure `json:"-"`
 }
 
 // Codes of errors.

@@ -8,17 +8,15 @@ import (
 	"time"
 
 	"github.com/apitomy/axiom-operator/internal/engine"
-	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
 // Begin is the time at which every script begins.
 var Begin = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Run plays a script and returns an element for each of its steps. It is an
-// error if the context ends.
-func Run(ctx context.Context, doc workflow.Document, script Script) ([]Element, error) {
-	definition, _ := engine.New(doc, expression.NewCache())
+// Run plays a script on a definition, valid or not, and returns an element for
+// each of its steps. It is an error if the context ends.
+func Run(ctx context.Context, definition *engine.Definition, script Script) ([]Element, error) {
 	r := &run{definition: definition, now: Begin}
 	elements := make([]Element, 0, len(script))
 	for i, step := range script {
@@ -44,7 +42,10 @@ type run struct {
 
 // play makes one step.
 func (r *run) play(ctx context.Context, step Step) Element {
-	e := Element{Result: ResultOK, Opened: []string{}, Closed: []engine.Entry{}, Verb: step.Verb}
+	e := Element{Result: ResultOK, Opened: []string{}, Closed: []engine.Entry{}, Verb: step.Verb, About: step.Activation}
+	if step.Verb == VerbEvent {
+		e.About = typeOf(step.Values)
+	}
 	if refused := r.act(ctx, step, &e); refused != nil {
 		e.Result, e.Error = ResultError, refused
 	}
@@ -101,6 +102,11 @@ func identityOf(event engine.Values) [2]string {
 	return [2]string{from, id}
 }
 
+func typeOf(event engine.Values) string {
+	text, _ := event["type"].(string)
+	return text
+}
+
 func (r *run) start(ctx context.Context, step Step, e *Element) *Error {
 	if r.hasStarted {
 		return &Error{Code: CodeAlreadyStarted, Message: "the run has started already"}
@@ -154,8 +160,8 @@ func (r *run) take(step engine.Step, e *Element) {
 	}
 	e.Opened = append(e.Opened, step.Opened...)
 	e.Closed = append(e.Closed, r.definition.Describe(step.Closed)...)
-	if step.Instance.Status == engine.StatusCompleted {
-		e.Outcome = r.definition.Outcome(step)
+	if step.Instance.Status.IsTerminal() {
+		e.Ended, e.Outcome, e.Failure = true, r.definition.Outcome(step), step.Instance.Failure
 	}
 }
 
@@ -177,7 +183,7 @@ func (r *run) nextDelivery(ctx context.Context) (engine.Step, bool) {
 	receivers := r.receivers()
 	for _, event := range r.events {
 		for _, receiver := range receivers {
-			if receiver.eventType != event.Map["type"] {
+			if receiver.eventType != typeOf(event.Map) {
 				continue
 			}
 			step := engine.Deliver(ctx, r.definition, r.instance, engine.Address{Activation: receiver.activation}, event, r.now)
@@ -193,14 +199,15 @@ func (r *run) nextDelivery(ctx context.Context) (engine.Step, bool) {
 // A receiver is a parked activation that an event may complete.
 type receiver struct {
 	activation string
-	eventType  any
+	eventType  string
 }
 
 func (r *run) receivers() []receiver {
 	var receivers []receiver
 	for _, p := range engine.Parked(r.definition, r.instance) {
 		if p.Kind == workflow.KindReceiveEvent {
-			receivers = append(receivers, receiver{p.Activation, p.Config["eventType"]})
+			eventType, _ := p.Config["eventType"].(string)
+			receivers = append(receivers, receiver{activation: p.Activation, eventType: eventType})
 		}
 	}
 	slices.SortFunc(receivers, func(a, b receiver) int { return strings.Compare(a.activation, b.activation) })

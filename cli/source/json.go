@@ -66,7 +66,9 @@ func (r *jsonReader) next() (json.Token, error) {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		where := positionOf(r.data, int(syntax.Offset)-1)
+		// Between tokens the offset is that of the character, within one it counts
+		// the character too.
+		where := positionOf(r.data, max(int(syntax.Offset)-1, r.offset))
 		return nil, syntaxError{&Error{Name: r.name, Position: where, Reason: syntax.Error()}}
 	}
 	return nil, syntaxError{&Error{Name: r.name, Position: positionOf(r.data, len(r.data)), Reason: "the data ends too early"}}

@@ -40,9 +40,10 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	p := program{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	os.Exit(p.run(ctx, os.Args[1:]))
+	code := p.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
 }
 
 // program is what surrounds a process.
@@ -82,7 +83,7 @@ func (p program) serve(ctx context.Context) error {
 	})
 	err := server.Run(ctx, &mcp.IOTransport{Reader: p.stdin, Writer: p.stdout})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil // told to stop, or the agent is gone: both are good ends
+		return nil //nolint:nilerr // told to stop, or the agent is gone: both are good ends
 	}
 	if err != nil {
 		return fmt.Errorf("serve tools: %w", err)

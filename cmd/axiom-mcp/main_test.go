@@ -78,7 +78,9 @@ func TestStdio(t *testing.T) {
 		},
 		"a tool that writes": {
 			[]string{envURL + "=" + url, envComposition + "=team-a/triage", envToken + "=good-token", envCAFile + "=" + caFile},
-			"", "propose_workflow_changes", map[string]any{"changeSet": map[string]any{}}, "APPLIED. New revision: sha256:a1", false,
+			"", "propose_workflow_changes",
+			map[string]any{"changeSet": map[string]any{}},
+			"APPLIED. New revision: sha256:a1", false,
 		},
 		"a wrong token": {
 			[]string{envURL + "=" + url, envComposition + "=team-a/triage", envToken + "=bad-token", envCAFile + "=" + caFile},
@@ -87,12 +89,15 @@ func TestStdio(t *testing.T) {
 		"no composition and no token": {
 			[]string{envURL + "=" + url, envCAFile + "=" + caFile},
 			"axiom-mcp: warning: not set: AXIOM_COMPOSITION_ID, AXIOM_SESSION_TOKEN; tools will fail\n",
-			"evaluate_expression", map[string]any{"expression": "1", "scope": "action-input"},
+			"evaluate_expression",
+			map[string]any{"expression": "1", "scope": "action-input"},
 			"HTTP 401: Missing or invalid X-Axiom-Session-Token", true,
 		},
 		"nothing at all": {
-			[]string{}, "axiom-mcp: warning: not set: AXIOM_API_URL, AXIOM_COMPOSITION_ID, AXIOM_SESSION_TOKEN; tools will fail\n",
-			"evaluate_expression", map[string]any{"expression": "1", "scope": "action-input"},
+			[]string{},
+			"axiom-mcp: warning: not set: AXIOM_API_URL, AXIOM_COMPOSITION_ID, AXIOM_SESSION_TOKEN; tools will fail\n",
+			"evaluate_expression",
+			map[string]any{"expression": "1", "scope": "action-input"},
 			`make gateway client: "" is no HTTP address`, true,
 		},
 	} {

@@ -99,13 +99,14 @@ output, gives it the prompts of one session, and brings what it says to the
 gateway. It is meant to be the first process of the agent's container.
 
 Environment:
-  AXIOM_API_URL         the gateway, with the path /api/v1
-  AXIOM_SESSION_ID      the session, <namespace>/<name>
-  AXIOM_SESSION_TOKEN   the token of this pod
-  AXIOM_CA_FILE         certificates of the gateway (default: those of the system)
-  AXIOM_COMPOSITION_ID  the composition that the session is bound to, if any
-  AXIOM_MCP_COMMAND     the MCP server (default: axiom-mcp beside this program)
-  AXIOM_SECRET_ENV      names of the variables with secret values, by commas
+  AXIOM_API_URL          the gateway, with the path /api/v1
+  AXIOM_SESSION_ID       the session, <namespace>/<name>
+  AXIOM_SESSION_TOKEN    the token of this pod
+  AXIOM_SESSION_ATTEMPT  the number of this pod among those of the session, if known
+  AXIOM_CA_FILE          certificates of the gateway (default: those of the system)
+  AXIOM_COMPOSITION_ID   the composition that the session is bound to, if any
+  AXIOM_MCP_COMMAND      the MCP server (default: axiom-mcp beside this program)
+  AXIOM_SECRET_ENV       names of the variables with secret values, by commas
 
 The agent gets the rest of the environment. Secret values never reach the
 gateway, nor the log.

@@ -92,7 +92,7 @@ func TestScriptCannotReadTheTokenFromItsParent(t *testing.T) {
 // openDir returns a directory that every user may read.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "axiom-runner")
+	dir, err := os.MkdirTemp("", "axiom-runner") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,26 +18,31 @@ const (
 	maxPause   = 10 * time.Second
 	// maxRetryAfter bounds how long the gateway may make its callers wait.
 	maxRetryAfter = time.Minute
+	contentType = "application/json"
 	// maxAnswer bounds an answer: a composition with everything in it, and room.
 	maxAnswer = 8 << 20
 )
 
+// encode is the JSON of a body. Angle brackets and ampersands stay as they are:
+// escaped they could carry outputs of a script over the gateway's limit.
+func encode(body any) (io.Reader, error) {
+	buffer := &bytes.Buffer{}
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, fmt.Errorf("encode body: %w", err)
+	}
+	// The encoder ends every value with a line break.
+	buffer.Truncate(buffer.Len() - 1)
+	return buffer, nil
+}
+
 // errNoContent reports an answer without a body to a call that has use for one.
 var errNoContent = errors.New("no content")
 
-// repetition tells after which failures a call is made again.
-type repetition int
-
-const (
-	// always: after every failure that may pass.
-	always repetition = iota
-	// ifUnread: only when it is certain that the gateway did not look at the body.
-	ifUnread
-)
-
-// A call is one request, in as many tries as it takes.
+// A call is one request, in as many tries as it takes. Every one of them may be
+// made twice: the gateway takes a repetition for what it is.
 type call struct {
-	repeat repetition
 	// timeout of one try.
 	timeout time.Duration
 	// answer is decoded into; nil when there is none to expect.
@@ -50,8 +55,6 @@ type failure struct {
 	err error
 	// status of the answer; 0 when there was none.
 	status int
-	// unsent tells that the request never left.
-	unsent bool
 	// retryAfter is the wait that the gateway asked for; 0 when it named none.
 	retryAfter time.Duration
 }
@@ -64,7 +67,7 @@ func (c *Client) do(ctx context.Context, call call) error {
 		if failed == nil {
 			return nil
 		}
-		if ctx.Err() != nil || !call.repeats(failed) {
+		if ctx.Err() != nil || !failed.mayPass() {
 			return failed.err
 		}
 		if c.pause(ctx, pauseBefore(n, failed.retryAfter)) != nil {
@@ -78,7 +81,7 @@ func (c call) once(ctx context.Context) *failure {
 	defer cancel()
 	response, err := c.try(ctx)
 	if err != nil {
-		return &failure{err: err, unsent: isDialError(err)}
+		return &failure{err: err}
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -108,18 +111,9 @@ func (c call) decode(status int, body []byte) *failure {
 	return nil
 }
 
-// repeats tells whether to try again after a failure.
-func (c call) repeats(failed *failure) bool {
-	if failed.unsent || failed.status == http.StatusTooManyRequests {
-		return true
-	}
-	return c.repeat == always && (failed.status == 0 || failed.status >= http.StatusInternalServerError)
-}
-
-// isDialError tells whether no connection came about.
-func isDialError(err error) bool {
-	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "dial"
+// mayPass tells whether another try may succeed.
+func (f *failure) mayPass() bool {
+	return f.status == 0 || f.status == http.StatusTooManyRequests || f.status >= http.StatusInternalServerError
 }
 
 // pauseBefore is the wait between try n, counted from 0, and the next.

@@ -98,10 +98,12 @@ func pause(ctx context.Context, d time.Duration) error {
 // GetAgentComposition returns the composition as its agent sees it.
 func (c *Client) GetAgentComposition(ctx context.Context, namespace, name string) (*openapi.AgentComposition, error) {
 	var answer openapi.AgentComposition
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout, answer: &answer,
+	err := c.do(ctx, call{
+		timeout: callTimeout, answer: &answer,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.GetAgentComposition(ctx, namespace, name)
-		}})
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("get composition: %w", err)
 	}
@@ -109,13 +111,21 @@ func (c *Client) GetAgentComposition(ctx context.Context, namespace, name string
 }
 
 // ProposeWorkflowChanges proposes a change set, any JSON value, and returns
-// what came of it. A refused change set is no error.
+// what came of it. A refused change set is no error. One whose answer was lost
+// is sent again; if it had been taken, it is stale then, and its author finds
+// it in the draft.
 func (c *Client) ProposeWorkflowChanges(ctx context.Context, namespace, name string, changeSet json.RawMessage) (*openapi.ProposalResult, error) {
 	var answer openapi.ProposalResult
-	err := c.do(ctx, call{repeat: ifUnread, timeout: callTimeout, answer: &answer,
+	err := c.do(ctx, call{
+		timeout: callTimeout, answer: &answer,
 		try: func(ctx context.Context) (*http.Response, error) {
-			return c.calls.ProposeAgentWorkflowChanges(ctx, namespace, name, changeSet)
-		}})
+			body, err := encode(changeSet)
+			if err != nil {
+				return nil, err
+			}
+			return c.calls.ProposeAgentWorkflowChangesWithBody(ctx, namespace, name, contentType, body)
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("propose workflow changes: %w", err)
 	}
@@ -126,10 +136,12 @@ func (c *Client) ProposeWorkflowChanges(ctx context.Context, namespace, name str
 // without a value is no error.
 func (c *Client) EvaluateExpression(ctx context.Context, evaluation openapi.Evaluation) (*openapi.EvaluationResult, error) {
 	var answer openapi.EvaluationResult
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout, answer: &answer,
+	err := c.do(ctx, call{
+		timeout: callTimeout, answer: &answer,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.EvaluateExpression(ctx, evaluation)
-		}})
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("evaluate expression: %w", err)
 	}
@@ -139,10 +151,12 @@ func (c *Client) EvaluateExpression(ctx context.Context, evaluation openapi.Eval
 // GetSession returns how to set the session's agent up.
 func (c *Client) GetSession(ctx context.Context, namespace, name string) (*openapi.Session, error) {
 	var answer openapi.Session
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout, answer: &answer,
+	err := c.do(ctx, call{
+		timeout: callTimeout, answer: &answer,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.GetSession(ctx, namespace, name)
-		}})
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("get session: %w", err)
 	}
@@ -155,10 +169,12 @@ func (c *Client) GetSession(ctx context.Context, namespace, name string) (*opena
 func (c *Client) NextPrompt(ctx context.Context, namespace, name string, after int64, wait time.Duration) (*openapi.Prompt, error) {
 	params := &openapi.NextPromptParams{After: after, Wait: int64(wait / time.Second)}
 	answer := &openapi.Prompt{}
-	err := c.do(ctx, call{repeat: always, timeout: wait + pollSlack, answer: answer,
+	err := c.do(ctx, call{
+		timeout: wait + pollSlack, answer: answer,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.NextPrompt(ctx, namespace, name, params)
-		}})
+		},
+	})
 	if errors.Is(err, errNoContent) {
 		return nil, nil
 	}
@@ -170,10 +186,12 @@ func (c *Client) NextPrompt(ctx context.Context, namespace, name string, after i
 
 // AckPrompt tells that the prompt arrived.
 func (c *Client) AckPrompt(ctx context.Context, namespace, name, id string) error {
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout,
+	err := c.do(ctx, call{
+		timeout: callTimeout,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.AckPrompt(ctx, namespace, name, id)
-		}})
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("acknowledge prompt: %w", err)
 	}
@@ -182,10 +200,12 @@ func (c *Client) AckPrompt(ctx context.Context, namespace, name, id string) erro
 
 // FinishPrompt tells how the prompt ended.
 func (c *Client) FinishPrompt(ctx context.Context, namespace, name, id string, result openapi.PromptResult) error {
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout,
+	err := c.do(ctx, call{
+		timeout: callTimeout,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.FinishPrompt(ctx, namespace, name, id, result)
-		}})
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("finish prompt: %w", err)
 	}
@@ -199,10 +219,12 @@ func (c *Client) FinishPrompt(ctx context.Context, namespace, name, id string, r
 func (c *Client) AppendEvents(ctx context.Context, namespace, name string, events []openapi.Event) (int64, error) {
 	batch := openapi.EventBatch{Events: append([]openapi.Event{}, events...)} // never null
 	var answer openapi.EventReceipt
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout, answer: &answer,
+	err := c.do(ctx, call{
+		timeout: callTimeout, answer: &answer,
 		try: func(ctx context.Context) (*http.Response, error) {
 			return c.calls.AppendEvents(ctx, namespace, name, batch)
-		}})
+		},
+	})
 	if err != nil {
 		return 0, fmt.Errorf("append events: %w", err)
 	}
@@ -211,10 +233,16 @@ func (c *Client) AppendEvents(ctx context.Context, namespace, name string, event
 
 // PostAttemptResult tells how the script of an action attempt ended.
 func (c *Client) PostAttemptResult(ctx context.Context, namespace, pod string, result openapi.AttemptResult) error {
-	err := c.do(ctx, call{repeat: always, timeout: callTimeout,
+	err := c.do(ctx, call{
+		timeout: callTimeout,
 		try: func(ctx context.Context) (*http.Response, error) {
-			return c.calls.PostAttemptResult(ctx, namespace, pod, result)
-		}})
+			body, err := encode(result)
+			if err != nil {
+				return nil, err
+			}
+			return c.calls.PostAttemptResultWithBody(ctx, namespace, pod, contentType, body)
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("post attempt result: %w", err)
 	}

@@ -17,6 +17,8 @@ const maxShownBody = 200
 
 // A Problem is a refusal by the gateway, or by something in front of it, whose
 // problems have no code.
+//
+//nolint:errname // what the contract and HTTP call it
 type Problem struct {
 	openapi.Problem
 }

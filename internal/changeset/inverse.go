@@ -111,7 +111,7 @@ func restore(before, after *state) []any {
 	var ops []any
 	for _, name := range slices.Compact(names) {
 		if isListName(name) {
-			ops = append(ops, restoreList(name, *before.list(name), *after.list(name))...)
+			ops = append(ops, restoreList(name, before.list(name), after.list(name))...)
 		} else {
 			ops = append(ops, restoreField(name, before.fields[name], after.fields[name])...)
 		}
@@ -143,7 +143,7 @@ func rawRestoreMember(name string, value any, present bool) map[string]any {
 // restoreList replaces the stretch between the entries that both lists begin
 // with and those that both end with. The whole member is set instead where a
 // list is missing on one side, or where an entry to come back is no object.
-func restoreList(name string, before, after list) []any {
+func restoreList(name string, before, after *list) []any {
 	if before.sameAs(after) {
 		return nil
 	}
@@ -160,7 +160,7 @@ func restoreList(name string, before, after list) []any {
 		"list":   name,
 		"index":  int64(head),
 		"remove": int64(len(after.entries) - tail - head),
-		"insert": list{entries: insert}.values(),
+		"insert": valuesOf(insert),
 	}}
 }
 

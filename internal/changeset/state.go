@@ -86,7 +86,7 @@ func (s *state) hasEndpoints(edge *entry) bool {
 // sameAs tells whether two states have the same canonical JSON, positions
 // included.
 func (s *state) sameAs(other *state) bool {
-	return s.nodes.sameAs(other.nodes) && s.edges.sameAs(other.edges) &&
+	return s.nodes.sameAs(&other.nodes) && s.edges.sameAs(&other.edges) &&
 		maps.EqualFunc(s.fields, other.fields, (*entry).sameAs)
 }
 
@@ -122,32 +122,25 @@ func listOfValue(value any) list {
 	return list{presence: listPresent, entries: entriesOf(values)}
 }
 
-func (l list) putInto(doc Document, name string) {
+func (l *list) putInto(doc Document, name string) {
 	switch l.presence {
 	case listNull:
 		doc[name] = nil
 	case listPresent:
-		doc[name] = l.values()
+		doc[name] = valuesOf(l.entries)
+	case listAbsent:
 	}
-}
-
-func (l list) values() []any {
-	values := make([]any, len(l.entries))
-	for i, e := range l.entries {
-		values[i] = e.value
-	}
-	return values
 }
 
 // find returns the index of the first entry with an id, or -1. It looks
 // through the list: that takes microseconds for some thousand entries, and no
 // index has to follow every removal.
-func (l list) find(id string) int {
+func (l *list) find(id string) int {
 	return slices.IndexFunc(l.entries, textOf(id).names)
 }
 
 // holds tells whether an entry has id, which must be a string to be one.
-func (l list) holds(id text) bool {
+func (l *list) holds(id text) bool {
 	return id.isString && slices.ContainsFunc(l.entries, id.names)
 }
 
@@ -161,11 +154,11 @@ func (l *list) add(e *entry) {
 	l.splice(len(l.entries), 0, e)
 }
 
-func (l list) clone() list {
+func (l *list) clone() list {
 	return list{presence: l.presence, entries: slices.Clone(l.entries)}
 }
 
-func (l list) sameAs(other list) bool {
+func (l *list) sameAs(other *list) bool {
 	return l.presence == other.presence && slices.EqualFunc(l.entries, other.entries, (*entry).sameAs)
 }
 
@@ -180,6 +173,14 @@ type entry struct {
 func entryOf(value any) *entry {
 	e := newEntry(value)
 	return &e
+}
+
+func valuesOf(entries []*entry) []any {
+	values := make([]any, len(entries))
+	for i, e := range entries {
+		values[i] = e.value
+	}
+	return values
 }
 
 func entriesOf(values []any) []*entry {

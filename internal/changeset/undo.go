@@ -82,7 +82,7 @@ func layOut(doc, live Document) Document {
 	nodes, isList := doc[membersNodes].([]any)
 	standing, _ := live[membersNodes].([]any)
 	if isList {
-		doc[membersNodes] = list{entries: keepPositions(entriesOf(nodes), entriesOf(standing))}.values()
+		doc[membersNodes] = valuesOf(keepPositions(entriesOf(nodes), entriesOf(standing)))
 	}
 	return jsonvalue.Clone(doc).(Document)
 }

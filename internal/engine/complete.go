@@ -10,6 +10,8 @@ import (
 
 // Complete delivers the result of an action, a human task or a component; by is the user, if it was one. A result that
 // is nil is not an object.
+//
+//nolint:revive // a step gets all that it depends on as arguments
 func Complete(ctx context.Context, d *Definition, in Instance, at Address, out Values, by string, now time.Time) Step {
 	s := begin(ctx, d, in, now)
 	index, node, reason := s.find(at, served...)

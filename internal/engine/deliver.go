@@ -12,6 +12,8 @@ import (
 )
 
 // Deliver offers an event to a receive-event activation, which takes it only if it is meant.
+//
+//nolint:revive // a step gets all that it depends on as arguments
 func Deliver(ctx context.Context, d *Definition, in Instance, at Address, ev Event, now time.Time) Step {
 	s := begin(ctx, d, in, now)
 	index, node, reason := s.find(at, workflow.KindReceiveEvent)

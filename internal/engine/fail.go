@@ -10,6 +10,8 @@ import (
 )
 
 // Fail delivers the failure of an action, a human task or a component. A failure without phase is one of execution.
+//
+//nolint:revive // a step gets all that it depends on as arguments
 func Fail(ctx context.Context, d *Definition, in Instance, at Address, f Failure, now time.Time) Step {
 	s := begin(ctx, d, in, now)
 	index, node, reason := s.find(at, served...)

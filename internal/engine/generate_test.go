@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/apitomy/axiom-operator/internal/workflow"
@@ -38,9 +39,7 @@ func (g *generator) node(kind workflow.Kind, config map[string]any) string {
 
 func (g *generator) edge(source, target string, members map[string]any) {
 	edge := map[string]any{"id": fmt.Sprintf("%s-%s-%d", source, target, len(g.edges)), "source": source, "target": target}
-	for name, v := range members {
-		edge[name] = v
-	}
+	maps.Copy(edge, members)
 	g.edges = append(g.edges, edge)
 }
 

@@ -218,30 +218,30 @@ func (s *story) at(activation string) engine.Address {
 	return engine.Address{Activation: activation, Attempt: 1}
 }
 
-func (s *story) complete(activation, out string) engine.Step {
+func (s *story) complete(activation, out string) {
 	s.t.Helper()
 	at, result := s.at(activation), values(s.t, out)
-	return s.do(func(in engine.Instance) engine.Step {
+	s.do(func(in engine.Instance) engine.Step {
 		return engine.Complete(s.t.Context(), s.def, in, at, result, "ada", s.now)
 	})
 }
 
-func (s *story) fail(activation string, f engine.Failure) engine.Step {
+func (s *story) fail(activation string, f engine.Failure) {
 	s.t.Helper()
 	at := s.at(activation)
-	return s.do(func(in engine.Instance) engine.Step { return engine.Fail(s.t.Context(), s.def, in, at, f, s.now) })
+	s.do(func(in engine.Instance) engine.Step { return engine.Fail(s.t.Context(), s.def, in, at, f, s.now) })
 }
 
-func (s *story) timeOut(activation string) engine.Step {
+func (s *story) timeOut(activation string) {
 	s.t.Helper()
 	at := s.at(activation)
-	return s.do(func(in engine.Instance) engine.Step { return engine.TimeOut(s.t.Context(), s.def, in, at, s.now) })
+	s.do(func(in engine.Instance) engine.Step { return engine.TimeOut(s.t.Context(), s.def, in, at, s.now) })
 }
 
-func (s *story) deliver(activation, event string, arrived time.Time) engine.Step {
+func (s *story) deliver(activation, event string, arrived time.Time) {
 	s.t.Helper()
 	at, ev := s.at(activation), engine.Event{Map: values(s.t, event), Arrived: arrived}
-	return s.do(func(in engine.Instance) engine.Step { return engine.Deliver(s.t.Context(), s.def, in, at, ev, s.now) })
+	s.do(func(in engine.Instance) engine.Step { return engine.Deliver(s.t.Context(), s.def, in, at, ev, s.now) })
 }
 
 func (s *story) after(d time.Duration) *story {

@@ -13,14 +13,14 @@ import (
 
 // choice is a start that leads to ends named by the edges "target {members}".
 func choice(edges ...string) string {
-	nodes := "s " + from + "\n"
-	var lines strings.Builder
+	var nodes, lines strings.Builder
+	nodes.WriteString("s " + from + "\n")
 	for _, edge := range edges {
 		target, _, _ := strings.Cut(edge, " ")
-		nodes += target + " end {outcome: " + target + "}\n"
+		nodes.WriteString(target + " end {outcome: " + target + "}\n")
 		lines.WriteString("s " + edge + "\n")
 	}
-	return flow(nodes, lines.String())
+	return flow(nodes.String(), lines.String())
 }
 
 func TestChoice(t *testing.T) {
@@ -224,12 +224,14 @@ func TestMoveLimit(t *testing.T) {
 		}
 	})
 	fork := func(n int) string {
-		nodes, edges := "s "+from+"\nj "+act+"\ne end {}\n", "j e {}\n"
+		var nodes, edges strings.Builder
+		nodes.WriteString("s " + from + "\nj " + act + "\ne end {}\n")
+		edges.WriteString("j e {}\n")
 		for i := range n {
-			nodes += fmt.Sprintf("b%d %s\n", i, act)
-			edges += fmt.Sprintf("s b%d {}\nb%d j {}\n", i, i)
+			fmt.Fprintf(&nodes, "b%d %s\n", i, act)
+			fmt.Fprintf(&edges, "s b%d {}\nb%d j {}\n", i, i)
 		}
-		return flow(nodes, edges)
+		return flow(nodes.String(), edges.String())
 	}
 	t.Run("a fork of a hundred", func(t *testing.T) {
 		s := tell(t, fork(engine.MaxMoves), "{}")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func (p *player) kind(at engine.Address) workflow.Kind {
 
 func (p *player) event() engine.Event {
 	event := engine.Values{
-		"type": []any{"t", "t", "t", "u"}[p.pick(4)], "id": fmt.Sprint(p.pick(30)), "ref": []any{int64(1), "r", "2"}[p.pick(3)],
+		"type": []any{"t", "t", "t", "u"}[p.pick(4)], "id": strconv.Itoa(p.pick(30)), "ref": []any{int64(1), "r", "2"}[p.pick(3)],
 	}
 	if p.pick(2) == 0 {
 		event["more"] = int64(1 + p.pick(2))

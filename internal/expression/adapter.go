@@ -44,8 +44,7 @@ func plainObject(value any) (map[string]any, bool) {
 	if named.Kind() != reflect.Map || !named.CanConvert(reflect.TypeFor[map[string]any]()) {
 		return nil, false
 	}
-	plain, ok := named.Convert(reflect.TypeFor[map[string]any]()).Interface().(map[string]any)
-	return plain, ok
+	return reflect.TypeAssert[map[string]any](named.Convert(reflect.TypeFor[map[string]any]()))
 }
 
 // decimal works on the text, because a detour over a double would lose digits of a large integer.

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ func TestCacheCompilesOnce(t *testing.T) {
 	}
 	_, firstErr := cache.Compile(ScopeEdgeCondition, "context.")
 	_, secondErr := cache.Compile(ScopeEdgeCondition, "context.")
-	if firstErr == nil || firstErr != secondErr {
+	if firstErr == nil || !errors.Is(secondErr, firstErr) {
 		t.Errorf("failure not remembered: %v, %v", firstErr, secondErr)
 	}
 }
@@ -37,7 +38,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 		dropped, _ := cache.Compile(ScopeEdgeCondition, blank(1))
 		for i := range maxCachedPrograms {
-			if _, err := cache.Compile(ScopeActionInput, blank(i%64)+fmt.Sprintf("\n%s", blank(i/64))); err != nil {
+			if _, err := cache.Compile(ScopeActionInput, blank(i%64)+"\n"+blank(i/64)); err != nil {
 				t.Fatal(err)
 			}
 			if again, _ := cache.Compile(ScopeEdgeCondition, ""); again != kept {

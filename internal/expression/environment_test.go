@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -220,7 +221,7 @@ func TestCompileRefuses(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			program, err := NewCache().Compile(tc.scope, tc.text)
-			failure, ok := err.(*CompileError)
+			failure, ok := errors.AsType[*CompileError](err)
 			if !ok {
 				t.Fatalf("Compile = %v, %v; want a CompileError", program, err)
 			}

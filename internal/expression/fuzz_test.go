@@ -94,7 +94,7 @@ func TestDepthIsBoundedFromAbove(t *testing.T) {
 // FuzzEval checks on any expression and any variables that evaluation ends without a panic, that it is deterministic,
 // that spelling an integer as a double changes nothing, and that neither prices nor guards change a value.
 func FuzzEval(f *testing.F) {
-	variables, err := jsonvalue.Canonical(map[string]any(sample().Context))
+	variables, err := jsonvalue.Canonical(sample().Context)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func FuzzEval(f *testing.F) {
 		}
 		respelt := respell(object).(map[string]any)
 		got, err := program.Eval(t.Context(), Variables{Context: respelt, Event: respelt})
-		assertSame(t, "respelt", want, wantErr, got, err)
+		assertSame(t, "respelt", outcome{want, wantErr}, outcome{got, err})
 		if isLimit(wantErr) || strings.Contains(text, "json") || cost(t, program, object) > 10_000 {
 			return // the library alone has no such function, or might not end
 		}
@@ -145,13 +145,23 @@ func cost(t *testing.T, program *Program, object map[string]any) uint64 {
 	return m.spent
 }
 
-func assertSame(t *testing.T, what string, want any, wantErr error, got any, err error) {
+// outcome is what came of an evaluation.
+type outcome struct {
+	value any
+	err   error
+}
+
+func outcomeOf(value any, err error) outcome {
+	return outcome{value, err}
+}
+
+func assertSame(t *testing.T, what string, want, got outcome) {
 	t.Helper()
-	if fmt.Sprint(wantErr) != fmt.Sprint(err) {
-		t.Errorf("%s: error %v, want %v", what, err, wantErr)
+	if fmt.Sprint(want.err) != fmt.Sprint(got.err) {
+		t.Errorf("%s: error %v, want %v", what, got.err, want.err)
 	}
-	if !reflect.DeepEqual(want, got) { // no diff: that of two deep values would not end
-		t.Errorf("%s: %.1000v, want %.1000v", what, got, want)
+	if !reflect.DeepEqual(want.value, got.value) { // no diff: that of two deep values would not end
+		t.Errorf("%s: %.1000v, want %.1000v", what, got.value, want.value)
 	}
 }
 
@@ -240,10 +250,9 @@ func TestPricesAndGuardsChangeNoValue(t *testing.T) {
 func TestRespellingChangesNoResult(t *testing.T) {
 	for _, text := range append(corpus(), "context", "type(context.a) == int", "context.a + 1", "context.items[context.n - 3]") {
 		v := sample()
-		want, wantErr := eval(t, ScopeReceiveEventOutput, text, v)
+		want := outcomeOf(eval(t, ScopeReceiveEventOutput, text, v))
 		v.Context = respell(v.Context).(map[string]any)
-		got, err := eval(t, ScopeReceiveEventOutput, text, v)
-		assertSame(t, text, want, wantErr, got, err)
+		assertSame(t, text, want, outcomeOf(eval(t, ScopeReceiveEventOutput, text, v)))
 	}
 }
 
@@ -253,10 +262,9 @@ func TestEvalIsDeterministic(t *testing.T) {
 		"context.wide.map(k, k)", "context.wide.exists(k, k > 'k03')", "{'b': 1, 'a': 2, 'c': 3}.map(k, k)", "context == context",
 		"json.encode(context.wide)", "'%s'.format([context.wide])",
 	} {
-		want, wantErr := eval(t, ScopeActionInput, text, v)
+		want := outcomeOf(eval(t, ScopeActionInput, text, v))
 		for range 3 {
-			got, err := eval(t, ScopeActionInput, text, v)
-			assertSame(t, text, want, wantErr, got, err)
+			assertSame(t, text, want, outcomeOf(eval(t, ScopeActionInput, text, v)))
 		}
 	}
 }

@@ -190,7 +190,7 @@ func TestErrorsDoNotRepeatValues(t *testing.T) {
 		"properties":{"a":{"const":1},"b":{"pattern":"^x"},"c":{"enum":[1]},"d":{"type":"object","required":["x"]},"e":{"maxLength":1},
 		"f":{"oneOf":[{"const":1},{"const":2}]},"g":{"not":{"type":"string"}},"h":{"format":"email","type":"integer"}}}`)
 	answer := map[string]any{}
-	for _, name := range strings.Split("abcdefgh", "") {
+	for name := range strings.SplitSeq("abcdefgh", "") {
 		answer[name] = secret
 	}
 	_, strict := Accept(Spec{ResponseSchema: schema}, answer)

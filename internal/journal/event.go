@@ -17,10 +17,10 @@ const (
 )
 
 const (
-	// MaxString and MaxItems are what a line keeps of one string, in
-	// characters, and of one list, in entries.
+	// MaxString is what a line keeps of one string, in characters.
 	MaxString = 8000
-	MaxItems  = 200
+	// MaxItems is what a line keeps of one list, in entries.
+	MaxItems = 200
 )
 
 // An Event is one thing that happened in a session.

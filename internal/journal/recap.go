@@ -53,7 +53,7 @@ func recapEntries(events []Event) []string {
 }
 
 func recapEntry(event Event) (string, bool) {
-	role, member := "", ""
+	var role, member string
 	switch event.Type {
 	case TypeUserMessage:
 		role, member = "user", "content"

@@ -123,7 +123,7 @@ func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, e
 			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: recorder, Options: options.Runs, Expressions: expressions,
 		}).SetupWithManager(mgr),
 		(&controllers.HumanTaskReconciler{
-			Client: mgr.GetClient(), Clock: options.Clock,
+			Client: mgr.GetClient(), Clock: options.Clock, Recorder: recorder,
 		}).SetupWithManager(mgr),
 	)
 }

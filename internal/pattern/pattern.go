@@ -79,6 +79,7 @@ func statesOf(tree *syntax.Regexp) int {
 			times = tree.Min + 1
 		}
 		return 1 + (inner+1)*times
+	default:
+		return 2 + inner
 	}
-	return 2 + inner
 }

@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -61,7 +62,7 @@ func BenchmarkValidateExpressions(b *testing.B) {
 	for b.Loop() {
 		inputs := map[string]any{}
 		for i := range 25_000 {
-			inputs[fmt.Sprint(i)] = fmt.Sprintf("%d+%d", round, i)
+			inputs[strconv.Itoa(i)] = fmt.Sprintf("%d+%d", round, i)
 		}
 		round++
 		doc := Blank("w")

@@ -36,15 +36,7 @@ func (c *checker) checkChoice(i int, normal []Edge) {
 	if len(normal) < 2 {
 		return
 	}
-	defaults, conditions := 0, 0
-	for _, e := range normal {
-		if e.IsDefault() {
-			defaults++
-		}
-		if e.HasCondition() {
-			conditions++
-		}
-	}
+	defaults, conditions := count(normal, Edge.IsDefault), count(normal, Edge.HasCondition)
 	if defaults > 1 {
 		c.nodeProblem(i, "MULTIPLE_DEFAULT_EDGES", fmt.Sprintf("%d edges are the default, the last one counts", defaults))
 	}
@@ -54,6 +46,16 @@ func (c *checker) checkChoice(i int, normal []Edge) {
 	if priority, shared := sharedPriority(normal); shared && !isFork(normal) {
 		c.nodeProblem(i, "DUPLICATE_EDGE_PRIORITY", fmt.Sprintf("several edges have priority %d", priority))
 	}
+}
+
+func count(edges []Edge, has func(Edge) bool) int {
+	n := 0
+	for _, e := range edges {
+		if has(e) {
+			n++
+		}
+	}
+	return n
 }
 
 // sharedPriority finds a priority that two edges have which are not the default. The edges are in ascending order.

@@ -15,14 +15,20 @@ type fault struct {
 }
 
 var (
-	faultEnd = fault{"PARALLEL_BRANCH_REACHES_END",
-		"a branch of the fork reaches an end without the join of its branches"}
+	faultEnd = fault{
+		"PARALLEL_BRANCH_REACHES_END",
+		"a branch of the fork reaches an end without the join of its branches",
+	}
 	faultNoJoin     = fault{"FORK_WITHOUT_JOIN", "the branches of the fork never come together"}
 	faultCycle      = fault{"PARALLEL_REGION_CYCLE", "a branch of the fork leads back to it before the join"}
-	faultUnbalanced = fault{"UNBALANCED_PARALLEL",
-		"every branch of the fork must have exactly one edge of its own into the join; let its paths merge in a node before"}
-	faultCrossing = fault{"CROSSING_PARALLEL_REGIONS",
-		"the branches of the fork must not share nodes, nor be entered from outside the fork"}
+	faultUnbalanced = fault{
+		"UNBALANCED_PARALLEL",
+		"every branch of the fork must have exactly one edge of its own into the join; let its paths merge in a node before",
+	}
+	faultCrossing = fault{
+		"CROSSING_PARALLEL_REGIONS",
+		"the branches of the fork must not share nodes, nor be entered from outside the fork",
+	}
 )
 
 // A verdict is what came of judging one fork. Without a fault it has a join.

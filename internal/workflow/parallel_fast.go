@@ -1,5 +1,7 @@
 package workflow
 
+import "slices"
+
 // postOrder lists what roots reach, each node behind all it reaches that were not listed before.
 func (r *regions) postOrder(roots []int, arcs func(v int) []int, next func(a arc) int) []int {
 	type step struct{ node, at int }
@@ -59,9 +61,9 @@ func (r *regions) postDominators() *dominatorTree {
 	t.height[t.exit], t.parent[t.exit] = len(order), t.exit
 	for changed := true; changed; {
 		changed = false
-		for i := len(order) - 1; i >= 0; i-- {
-			if parent := r.commonOfSuccessors(t, order[i]); parent != t.parent[order[i]] {
-				t.parent[order[i]] = parent
+		for _, v := range slices.Backward(order) {
+			if parent := r.commonOfSuccessors(t, v); parent != t.parent[v] {
+				t.parent[v] = parent
 				changed = true
 			}
 		}
@@ -169,7 +171,7 @@ func (r *regions) walkBranch(branch, join, before int) (nodes []int, ok bool) {
 	if !visit(r.arcs[branch].to) {
 		return nil, false
 	}
-	for i := 0; i < len(nodes); i++ {
+	for i := 0; i < len(nodes); i++ { //nolint:intrange // the slice grows while it is walked
 		if !r.visitNext(nodes[i], visit) {
 			return nil, false
 		}

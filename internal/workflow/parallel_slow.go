@@ -36,7 +36,7 @@ func (r *regions) walkTo(branch, join int) walk {
 	r.stamp++
 	w := walk{branch: branch}
 	r.follow(&w, branch, join)
-	for i := 0; i < len(w.nodes); i++ {
+	for i := 0; i < len(w.nodes); i++ { //nolint:intrange // the slice grows while it is walked
 		for _, id := range r.out[w.nodes[i]] {
 			r.follow(&w, id, join)
 		}

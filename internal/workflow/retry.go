@@ -64,9 +64,9 @@ func readRetry(raw map[string]any) (r Retry, wrong string) {
 		v    any
 		read func(v any) bool
 	}{
-		{"maxAttempts", raw["maxAttempts"], r.readMaxAttempts},
+		{"maxAttempts", raw["maxAttempts"], func(v any) bool { return readAttempts(v, &r.MaxAttempts) }},
 		{"backoff.initial", backoff["initial"], func(v any) bool { return readPositive(v, &r.Initial) }},
-		{"backoff.factor", backoff["factor"], r.readFactor},
+		{"backoff.factor", backoff["factor"], func(v any) bool { return readFactor(v, &r.Factor) }},
 		{"backoff.max", backoff["max"], func(v any) bool { return readPositive(v, &r.Max) }},
 	}
 	for _, check := range checks {
@@ -80,21 +80,21 @@ func readRetry(raw map[string]any) (r Retry, wrong string) {
 	return r, ""
 }
 
-func (r *Retry) readMaxAttempts(v any) bool {
+func readAttempts(v any, into *int) bool {
 	n, ok := integer(v)
 	if !ok || n < 1 || n > maxAttemptsLimit {
 		return false
 	}
-	r.MaxAttempts = int(n)
+	*into = int(n)
 	return true
 }
 
-func (r *Retry) readFactor(v any) bool {
+func readFactor(v any, into *float64) bool {
 	f, ok := jsonvalue.Number(v)
 	if !ok || f < 1 || f > factorLimit {
 		return false
 	}
-	r.Factor = f
+	*into = f
 	return true
 }
 

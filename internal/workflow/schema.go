@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/pattern"
 )
 
 // MaxSchemaBytes bounds the compact JSON of a response schema.
@@ -64,7 +65,7 @@ func schemaRules() map[string]schemaRule {
 		"$anchor": (*schemaChecker).anchor, "$dynamicAnchor": (*schemaChecker).anchor,
 		"type":              keyword("a type or a list of different types", isSchemaType),
 		"enum":              keyword("a list", isList),
-		"pattern":           keyword("a regular expression", isPattern),
+		"pattern":           func(_ *schemaChecker, v, _ any, _ int) error { return checkPattern(v) },
 		"multipleOf":        keyword("a number above 0", func(v any) bool { n, ok := jsonvalue.Number(v); return ok && n > 0 }),
 		"required":          keyword("a list of different strings", isNameList),
 		"dependentRequired": (*schemaChecker).dependentRequired,
@@ -118,9 +119,15 @@ func isSchemaType(v any) bool {
 	return len(names) > 0
 }
 
-func isPattern(v any) bool {
-	_, err := regexp.Compile(text(v))
-	return isString(v) && err == nil
+// checkPattern holds a regular expression against the limits that stand where answers are matched.
+func checkPattern(v any) error {
+	if !isString(v) {
+		return errors.New("must be a regular expression")
+	}
+	if _, err := pattern.Compile(text(v)); err != nil {
+		return fmt.Errorf("must be a regular expression: %w", err)
+	}
+	return nil
 }
 
 func isCount(v any) bool {
@@ -189,9 +196,9 @@ func (s *schemaChecker) subschemaMap(v, root any, depth int) error {
 }
 
 func (s *schemaChecker) patternProperties(v, root any, depth int) error {
-	for _, pattern := range slices.Sorted(maps.Keys(object(v))) {
-		if !isPattern(pattern) {
-			return fmt.Errorf("%s must be a regular expression", show(pattern))
+	for _, source := range slices.Sorted(maps.Keys(object(v))) {
+		if err := checkPattern(source); err != nil {
+			return fmt.Errorf("%s %w", show(source), err)
 		}
 	}
 	return s.subschemaMap(v, root, depth)

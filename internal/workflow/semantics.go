@@ -56,7 +56,7 @@ func (c *checker) checkStart(i int, n Node) {
 			continue
 		}
 		if seen[name] {
-			c.nodeProblem(i, "DUPLICATE_INPUT_NAME", fmt.Sprintf("another input before it has the name %s", show(name)))
+			c.nodeProblem(i, "DUPLICATE_INPUT_NAME", "another input before it has the name "+show(name))
 		}
 		seen[name] = true
 	}
@@ -67,7 +67,7 @@ func (c *checker) checkAction(i int, n Node) {
 	c.checkTimeout(i, n, "INVALID_ACTION_TIMEOUT")
 	if raw := object(n.Config()["retry"]); raw != nil {
 		if _, wrong := readRetry(raw); wrong != "" {
-			c.nodeProblem(i, "INVALID_RETRY", fmt.Sprintf("%s of retry is out of bounds", wrong))
+			c.nodeProblem(i, "INVALID_RETRY", wrong+" of retry is out of bounds")
 		}
 	}
 	c.checkCompletion(i, n, "MISSING_COMPLETION_EDGE")

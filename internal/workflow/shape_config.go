@@ -95,8 +95,14 @@ func (n *nodeShape) fields(name, code string, named bool) {
 			continue
 		}
 		wrong, found := firstMistyped(raw, []member{
-			{"name", isString}, {"type", isString}, {"description", isString}, {"label", isString}, {"widget", isString},
-			{"contextKey", isString}, {"required", isBool}, {"options", isList},
+			{"name", isString},
+			{"type", isString},
+			{"description", isString},
+			{"label", isString},
+			{"widget", isString},
+			{"contextKey", isString},
+			{"required", isBool},
+			{"options", isList},
 		})
 		n.require(!found, code, "%s of entry %d of %s has the wrong type", wrong, i, name)
 		n.require(!named || mistyped(raw["name"], isString) || !blank(raw["name"]),

@@ -53,7 +53,7 @@ func (c *checker) checkEnds() {
 
 func (c *checker) checkNodeStructure(i int, n Node) {
 	if !c.isFirst(i) {
-		c.nodeProblem(i, "DUPLICATE_NODE_ID", fmt.Sprintf("another node before it has the id %s", show(n.ID())))
+		c.nodeProblem(i, "DUPLICATE_NODE_ID", "another node before it has the id "+show(n.ID()))
 	}
 	if blank(n.raw["name"]) {
 		c.nodeProblem(i, "MISSING_NODE_NAME", "the node has no name")
@@ -109,7 +109,7 @@ func (c *checker) checkOutputNames(i int, n Node) {
 	for _, f := range n.OutputFields() {
 		key := f.EffectiveContextKey()
 		if seen[key] {
-			c.nodeProblem(i, "DUPLICATE_OUTPUT_NAME", fmt.Sprintf("another output before it goes to the context key %s", show(key)))
+			c.nodeProblem(i, "DUPLICATE_OUTPUT_NAME", "another output before it goes to the context key "+show(key))
 		}
 		seen[key] = true
 	}
@@ -120,7 +120,7 @@ func (c *checker) checkEdgeStructure() {
 	pairs := map[[2]string]bool{}
 	for i, e := range c.w.edges {
 		if ids[e.ID()] {
-			c.edgeProblem(i, "DUPLICATE_EDGE_ID", fmt.Sprintf("another edge before it has the id %s", show(e.ID())))
+			c.edgeProblem(i, "DUPLICATE_EDGE_ID", "another edge before it has the id "+show(e.ID()))
 		}
 		ids[e.ID()] = true
 		c.checkEndpoints(i, e)

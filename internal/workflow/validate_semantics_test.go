@@ -1,11 +1,11 @@
 package workflow
 
+import "maps"
+
 func semanticCases() map[string]validationCase {
 	merged := map[string]validationCase{}
 	for _, cases := range []map[string]validationCase{actionCases(), taskCases(), eventCases(), otherCases()} {
-		for name, tc := range cases {
-			merged[name] = tc
-		}
+		maps.Copy(merged, cases)
 	}
 	return merged
 }

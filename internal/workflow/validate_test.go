@@ -178,7 +178,7 @@ func hasCase(cases map[string]validationCase, r rule) bool {
 		word += "!"
 	}
 	has := func(want string) bool {
-		for _, field := range strings.Fields(want) {
+		for field := range strings.FieldsSeq(want) {
 			if base, _, _ := strings.Cut(field, "("); base == word {
 				return true
 			}

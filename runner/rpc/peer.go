@@ -225,6 +225,9 @@ func (p *Peer) writeAll(w io.Writer) {
 		case <-p.done:
 			return
 		case line := <-p.out:
+			if p.Err() != nil {
+				return // both were ready, and a write to this peer may never end
+			}
 			if _, err := w.Write(line); err != nil {
 				p.Close(ErrClosed)
 				return

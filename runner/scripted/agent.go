@@ -135,7 +135,7 @@ func (a *Agent) Prompt(ctx context.Context, request acp.PromptRequest) (acp.Prom
 	player := &player{agent: a, session: request.SessionId, box: box}
 	for j, step := range turn.Steps {
 		err := player.play(ctx, step)
-		if cancelled := ctx.Err() != nil; cancelled {
+		if isCancelled(ctx) {
 			return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
 		}
 		if err != nil {
@@ -144,6 +144,8 @@ func (a *Agent) Prompt(ctx context.Context, request acp.PromptRequest) (acp.Prom
 	}
 	return acp.PromptResponse{StopReason: acp.StopReason(turn.Stop)}, nil
 }
+
+func isCancelled(ctx context.Context) bool { return ctx.Err() != nil }
 
 func (a *Agent) boxOf(session acp.SessionId) *toolbox {
 	a.mu.Lock()

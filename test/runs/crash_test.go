@@ -23,7 +23,7 @@ import (
 )
 
 var _ = Describe("The operator", func() {
-	It("may be killed at any write of a run", func(ctx SpecContext) {
+	It("may be killed at any write of a run", Label("crash"), func(ctx SpecContext) {
 		var worlds sync.Map // namespace to *world
 		worldOf := func(namespace string) *world {
 			found, _ := worlds.Load(namespace)

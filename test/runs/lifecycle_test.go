@@ -270,6 +270,36 @@ var _ = Describe("A commit", func() {
 		Expect(w.fresh(run).Status.Instance.Step).To(Equal(int64(1)))
 	})
 
+	It("is one write for each step, and none where nothing changed", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		var statuses, tasks atomic.Int32
+		w.operate(process{after: func(req *http.Request, code int) {
+			switch {
+			case code == http.StatusOK && req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/release-1/status"):
+				statuses.Add(1)
+			case code == http.StatusCreated && strings.HasSuffix(req.URL.Path, "/humantasks"):
+				tasks.Add(1)
+			}
+		}})
+		w.compose("release", approval, "")
+		comp := &api.Composition{}
+		Eventually(func(g Gomega) {
+			g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "release"}, comp)).To(Succeed())
+			g.Expect(comp.Status.Snapshot).NotTo(BeEmpty())
+		}).Should(Succeed())
+		run := w.run("release-1", "release", inputs(`{"ref":"r"}`))
+		task := &api.HumanTask{}
+		w.opens(run, "approve#1", task)
+		for range 3 {
+			w.advance(time.Second, run)
+		}
+		w.answer(task, `{"approved":true}`)
+		w.reaches(run, api.RunCompleted)
+		w.advance(time.Second, run)
+		Consistently(statuses.Load, "500ms").Should(Equal(int32(2)))
+		Expect(tasks.Load()).To(Equal(int32(1)))
+	})
+
 	It("keeps large values outside and the old history in pages", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.operate(process{})

@@ -28,13 +28,13 @@ type process struct {
 	clock clock.PassiveClock
 	// before is called before each request to the API server; may be nil.
 	before func(*http.Request)
+	// after is called with the status code of each answer; may be nil.
+	after func(*http.Request, int)
 }
 
 func (p process) start(ctx context.Context, cfg *rest.Config, namespace string) error {
-	if p.before != nil {
-		cfg = rest.CopyConfig(cfg)
-		cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { return watched{base, p.before} })
-	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { return watched{base, p} })
 	mgr, err := p.manager(cfg, namespace)
 	if err != nil {
 		return err
@@ -76,15 +76,21 @@ func (p process) manager(cfg *rest.Config, namespace string) (ctrl.Manager, erro
 	})
 }
 
-// watched calls before ahead of each request.
+// watched tells of each request of a process.
 type watched struct {
-	base   http.RoundTripper
-	before func(*http.Request)
+	base    http.RoundTripper
+	process process
 }
 
 func (w watched) RoundTrip(req *http.Request) (*http.Response, error) {
-	w.before(req)
-	return w.base.RoundTrip(req)
+	if w.process.before != nil {
+		w.process.before(req)
+	}
+	answer, err := w.base.RoundTrip(req)
+	if err == nil && w.process.after != nil {
+		w.process.after(req, answer.StatusCode)
+	}
+	return answer, err
 }
 
 func runOptions() controllers.RunOptions {

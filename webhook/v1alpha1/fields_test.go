@@ -51,13 +51,19 @@ func TestSameJSON(t *testing.T) {
 }
 
 func TestValidateISODuration(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "", "P1D": "", "pt0.000000001s": "", "PT0S": "must be positive", "-PT1S": "must be positive",
-		"1h": "must be an ISO 8601 duration", "P1M": "must be an ISO 8601 duration", " PT1S": "must be an ISO 8601 duration",
+	for name, tc := range map[string]struct{ text, want string }{
+		"nothing":          {"", ""},
+		"a day":            {"P1D", ""},
+		"a nanosecond":     {"pt0.000000001s", ""},
+		"no time":          {"PT0S", "must be positive"},
+		"a negative time":  {"-PT1S", "must be positive"},
+		"another notation": {"1h", "must be an ISO 8601 duration"},
+		"a month":          {"P1M", "must be an ISO 8601 duration"},
+		"a space before":   {" PT1S", "must be an ISO 8601 duration"},
 	} {
-		got := strings.Join(messages(validateISODuration(text, field.NewPath("spec", "d"))), "; ")
-		if (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("validateISODuration(%q) = %q, want %q", text, got, want)
+		got := strings.Join(messages(validateISODuration(tc.text, field.NewPath("spec", "d"))), "; ")
+		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: validateISODuration(%q) = %q, want %q", name, tc.text, got, tc.want)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (c taskChange) notOpen() string {
 	case isAnswered(c.before):
 		return "already " + c.answered()
 	case status.Closed != nil:
-		return fmt.Sprintf("the task is closed: %s", status.Closed.Reason)
+		return "the task is closed: " + string(status.Closed.Reason)
 	case c.task.DeletionTimestamp != nil:
 		return "the task is being deleted"
 	}
@@ -171,11 +171,11 @@ func specOf(spec map[string]any) form.Spec {
 func (c taskChange) rejected(wrong []form.FieldError) error {
 	hidden := max(len(wrong)-maxFieldErrors, 0)
 	wrong = wrong[:len(wrong)-hidden]
-	causes := make([]metav1.StatusCause, len(wrong))
-	lines := make([]string, len(wrong))
-	for i, e := range wrong {
-		lines[i] = e.Error()
-		causes[i] = metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: e.Path, Message: e.Rule}
+	var causes []metav1.StatusCause
+	var lines []string
+	for _, e := range wrong {
+		lines = append(lines, e.Error())
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: e.Path, Message: e.Rule})
 	}
 	if hidden > 0 {
 		more := fmt.Sprintf("%d more", hidden)
@@ -186,7 +186,7 @@ func (c taskChange) rejected(wrong []form.FieldError) error {
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusUnprocessableEntity,
 		Reason:  metav1.StatusReasonInvalid,
-		Message: fmt.Sprintf("the answer is not accepted: %s", strings.Join(lines, "; ")),
+		Message: "the answer is not accepted: " + strings.Join(lines, "; "),
 		Details: &metav1.StatusDetails{Group: c.Kind.Group, Kind: c.Kind.Kind, Name: c.name, Causes: causes},
 	}}
 }

@@ -14,9 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -244,7 +246,7 @@ func (k *Kubelet) command(ctx context.Context, pod *corev1.Pod) (*exec.Cmd, stri
 	// The process outlives a cancelled context until killAll ends it, so that its
 	// end is always the node's doing.
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // see above
-	cmd.Env = append(env, "PATH="+os.Getenv("PATH"))
+	cmd.Env = slices.Concat(env, []string{"PATH=" + os.Getenv("PATH")})
 	cmd.Dir = move.path(container.WorkingDir)
 	cmd.Stdout, cmd.Stderr = k.Log, k.Log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -305,9 +307,7 @@ func (k *Kubelet) files(ctx context.Context, pod *corev1.Pod, name string) (map[
 			for key, value := range config.Data {
 				data[key] = []byte(value)
 			}
-			for key, value := range config.BinaryData {
-				data[key] = value
-			}
+			maps.Copy(data, config.BinaryData)
 			return pick(data, volume.ConfigMap.Items), err
 		}
 	}

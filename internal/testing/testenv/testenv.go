@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -75,6 +76,9 @@ func Start(opts Options) (*Environment, error) {
 		Scheme:                e.Scheme,
 		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
+		// A busy machine of two cores is no reason to fail.
+		ControlPlaneStartTimeout: 2 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
 	}
 	if opts.Webhooks {
 		e.env.WebhookInstallOptions.Paths = []string{filepath.Join(Root(), "config", "webhook", "manifests.yaml")}

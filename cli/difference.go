@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apitomy/axiom-operator/cli/terminal"
+	"github.com/apitomy/axiom-operator/internal/changeset"
+)
+
+// A difference tells two documents apart for a reviewer: node by node and edge by
+// edge, every member with its old and its new value.
+type difference struct {
+	summary       changeset.Summary
+	before, after changeset.Document
+}
+
+func differenceOf(before, after changeset.Document) difference {
+	return difference{summary: changeset.Diff(before, after), before: before, after: after}
+}
+
+func (d difference) isZero() bool {
+	s := d.summary
+	return s.String() == "" && len(s.FieldsChanged) == 0 && !s.OrderChanged
+}
+
+func (d difference) tell(p *page) {
+	if d.isZero() {
+		p.line("no difference in content")
+		return
+	}
+	for _, name := range d.summary.FieldsChanged {
+		tellChanges(p, "", compare(nil, name, member(d.before, name), member(d.after, name)))
+	}
+	d.tellEntries(p, "node", "nodes", d.summary.AddedNodes, d.summary.RemovedNodes, d.summary.ChangedNodes)
+	d.tellEntries(p, "edge", "edges", d.summary.AddedEdges, d.summary.RemovedEdges, d.summary.ChangedEdges)
+	if d.summary.OrderChanged {
+		p.line("%s order of nodes or edges, or entries without an id", p.Paint(terminal.Yellow, "~"))
+	}
+}
+
+func (d difference) tellEntries(p *page, what, list string, added, removed, changed []string) {
+	before, after := entriesByID(d.before[list]), entriesByID(d.after[list])
+	for _, id := range removed {
+		p.line("%s", p.Paint(terminal.Red, "- "+what+" "+describeEntry(what, id, before[id])))
+	}
+	for _, id := range changed {
+		p.line("%s %s", p.Paint(terminal.Yellow, "~ "+what), describeMove(what, id, before[id], after[id]))
+		tellChanges(p, "    ", compareEntries(what, before[id], after[id]))
+	}
+	for _, id := range added {
+		p.line("%s", p.Paint(terminal.Green, "+ "+what+" "+describeEntry(what, id, after[id])))
+		tellChanges(p, "    ", compareEntries(what, nil, after[id]))
+	}
+}
+
+// entriesByID are the first entries of each id.
+func entriesByID(v any) map[string]map[string]any {
+	list, _ := v.([]any)
+	entries := make(map[string]map[string]any, len(list))
+	for _, entry := range list {
+		object, _ := entry.(map[string]any)
+		id, ok := object["id"].(string)
+		if _, taken := entries[id]; ok && !taken {
+			entries[id] = object
+		}
+	}
+	return entries
+}
+
+func describeEntry(what, id string, entry map[string]any) string {
+	if what == "edge" {
+		return clean(fmt.Sprintf("%s  %s → %s", id, textOf(entry["source"]), textOf(entry["target"])))
+	}
+	return clean(fmt.Sprintf("%s  %s (%s)", id, textOf(entry["name"]), textOf(entry["type"])))
+}
+
+// describeMove shows where an edge led before, if it was laid elsewhere.
+func describeMove(what, id string, before, after map[string]any) string {
+	text := describeEntry(what, id, after)
+	if what == "edge" && (before["source"] != after["source"] || before["target"] != after["target"]) {
+		text += clean(fmt.Sprintf(", before: %s → %s", textOf(before["source"]), textOf(before["target"])))
+	}
+	return text
+}
+
+// told are the members that the line of an entry shows already, or that are no
+// content.
+var told = map[string][]string{
+	"node": {"id", "position"},
+	"edge": {"id", "source", "target"},
+}
+
+// compareEntries lists the members of an entry that differ. What the line of a
+// new entry shows is left out.
+func compareEntries(what string, before, after map[string]any) []change {
+	hidden := told[what]
+	if before == nil && what == "node" {
+		hidden = append([]string{"name", "type"}, hidden...)
+	}
+	isHidden := func(name string, _ any) bool { return slices.Contains(hidden, name) }
+	before, after = maps.Clone(before), maps.Clone(after)
+	maps.DeleteFunc(before, isHidden)
+	maps.DeleteFunc(after, isHidden)
+	return compareObjects(nil, "", before, after)
+}
+
+// absent stands for a value that is not there, which null is not.
+type absent struct{}
+
+func member(object map[string]any, name string) any {
+	if v, ok := object[name]; ok {
+		return v
+	}
+	return absent{}
+}
+
+// A change is one value that differs.
+type change struct {
+	path     string
+	old, new any
+}
+
+// compare appends the changes between two values, as deep down as both go.
+func compare(changes []change, path string, before, after any) []change {
+	switch was := before.(type) {
+	case map[string]any:
+		if is, ok := after.(map[string]any); ok {
+			return compareObjects(changes, path, was, is)
+		}
+	case []any:
+		if is, ok := after.([]any); ok {
+			return compareLists(changes, path, was, is)
+		}
+	case absent:
+		// The members of a new object one by one are easier to read than in a line.
+		if is, ok := after.(map[string]any); ok && len(is) > 0 {
+			return compareObjects(changes, path, nil, is)
+		}
+	}
+	if before != any(absent{}) && after != any(absent{}) && isSame(before, after) {
+		return changes
+	}
+	return append(changes, change{path, before, after})
+}
+
+func compareObjects(changes []change, path string, before, after map[string]any) []change {
+	names := maps.Clone(after)
+	if names == nil {
+		names = map[string]any{}
+	}
+	maps.Copy(names, before)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		inner := name
+		if path != "" {
+			inner = path + "." + name
+		}
+		changes = compare(changes, inner, member(before, name), member(after, name))
+	}
+	return changes
+}
+
+// compareLists compares entries that have names by name, others by place.
+func compareLists(changes []change, path string, before, after []any) []change {
+	was, namesBefore, ok := byName(before)
+	is, namesAfter, okAfter := byName(after)
+	if !ok || !okAfter {
+		return compareByPlace(changes, path, before, after)
+	}
+	for _, name := range namesBefore {
+		changes = compare(changes, path+"["+name+"]", was[name], member(is, name))
+	}
+	for _, name := range namesAfter {
+		if _, isOld := was[name]; !isOld {
+			changes = append(changes, change{path + "[" + name + "]", absent{}, is[name]})
+		}
+	}
+	if len(changes) == 0 && !slices.Equal(namesBefore, namesAfter) {
+		changes = append(changes, change{path + " (order)", before, after})
+	}
+	return changes
+}
+
+// byName are the entries of a list of objects that all have another name.
+func byName(list []any) (entries map[string]any, names []string, ok bool) {
+	entries = make(map[string]any, len(list))
+	for _, entry := range list {
+		object, _ := entry.(map[string]any)
+		name, isText := object["name"].(string)
+		if _, taken := entries[name]; taken || !isText {
+			return nil, nil, false
+		}
+		entries[name] = entry
+		names = append(names, name)
+	}
+	return entries, names, true
+}
+
+func compareByPlace(changes []change, path string, before, after []any) []change {
+	for i := range max(len(before), len(after)) {
+		was, is := any(absent{}), any(absent{})
+		if i < len(before) {
+			was = before[i]
+		}
+		if i < len(after) {
+			is = after[i]
+		}
+		changes = compare(changes, fmt.Sprintf("%s[%d]", path, i), was, is)
+	}
+	return changes
+}
+
+func tellChanges(p *page, indent string, changes []change) {
+	for _, c := range changes {
+		path := clean(strings.TrimPrefix(c.path, "."))
+		switch {
+		case c.old == any(absent{}):
+			p.line("%s%s %s: %s", indent, p.Paint(terminal.Green, "+"), path, p.Paint(terminal.Green, valueText(c.new)))
+		case c.new == any(absent{}):
+			p.line("%s%s %s: %s", indent, p.Paint(terminal.Red, "-"), path, p.Paint(terminal.Red, valueText(c.old)))
+		default:
+			p.line("%s%s %s: %s → %s", indent, p.Paint(terminal.Yellow, "~"), path,
+				p.Paint(terminal.Red, valueText(c.old)), p.Paint(terminal.Green, valueText(c.new)))
+		}
+	}
+}

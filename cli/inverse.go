@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apitomy/axiom-operator/cli/terminal"
+	"github.com/apitomy/axiom-operator/internal/changeset"
+)
+
+// An inverseAnswer is a change set.
+type inverseAnswer changeset.ChangeSet
+
+func (x inverseAnswer) tell(p *page) {
+	p.line("%s", p.Paint(terminal.Bold, clean(x.Summary)))
+	p.line("id            %s", clean(x.ID))
+	p.line("baseRevision  %s", x.BaseRevision)
+	p.line("author        %s", x.Author)
+	p.line("%s", plural(len(x.Ops), "operation"))
+	for _, op := range x.Ops {
+		p.line("  %s", opText(op))
+	}
+}
+
+// opText is an operation in a line: its name, then its members.
+func opText(op any) string {
+	object, _ := op.(map[string]any)
+	members := map[string]any{}
+	for name, value := range object {
+		if name != "op" {
+			members[name] = value
+		}
+	}
+	return clean(textOf(object["op"])) + " " + valueText(members)
+}
+
+// MarshalJSON writes the change set itself.
+func (x inverseAnswer) MarshalJSON() ([]byte, error) {
+	set := changeset.ChangeSet(x)
+	set.Ops = orEmpty(set.Ops)
+	return json.Marshal(set)
+}
+
+func (a *app) inverse() *cobra.Command {
+	cmd := leaf("inverse -f BEFORE --changeset FILE [-o json]", "Make the change set that takes another one back", `
+Prints the change set that leads from the result of a change set back to the
+workflow it was applied to. Its baseRevision is the revision of that result.
+`+applyHelp, `
+  axiom workflow inverse -f release.yaml --changeset fix.yaml -o json > back.json`)
+	var path, changes string
+	filenameFlag(cmd, &path, "the workflow before the change set")
+	fileFlag(cmd, &changes, "changeset", "the change set")
+	require(cmd, "changeset")
+	a.addOutput(cmd, formatText, formatJSON)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		before, set, err := a.loadChange(path, changes)
+		if err != nil {
+			return err
+		}
+		inverse, rejection := invert(before, set)
+		if rejection != nil {
+			return a.reject(rejection)
+		}
+		return a.show(inverseAnswer(inverse))
+	}
+	return cmd
+}
+
+// invert applies the change set as it stands in the file first, which refuses
+// what its typed form could not show. One without a base revision is taken as
+// written for the workflow.
+func invert(before changeset.Document, set any) (changeset.ChangeSet, *changeset.Rejection) {
+	object, _ := set.(map[string]any)
+	if _, isBased := object["baseRevision"]; !isBased {
+		set = rebased(before, set)
+	}
+	if _, _, rejection := changeset.ApplyChecked(before, set); rejection != nil {
+		return changeset.ChangeSet{}, rejection
+	}
+	ops, _ := object["ops"].([]any)
+	return changeset.Inverse(before, changeset.ChangeSet{
+		ID:           textOf(object["id"]),
+		BaseRevision: textOf(object["baseRevision"]),
+		Author:       textOf(object["author"]),
+		Summary:      textOf(object["summary"]),
+		Ops:          ops,
+	})
+}

@@ -1,0 +1,51 @@
+// Command axiom works on workflow documents offline. It holds the environment;
+// what the commands do is in the package cli.
+//
+// Found on the PATH as kubectl-axiom, it is a plugin of kubectl.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/apitomy/axiom-operator/cli"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return cli.Run(ctx, cli.Environment{
+		Program: os.Args[0],
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+		Getenv:  os.Getenv,
+		Version: version(),
+	}, os.Args[1:])
+}
+
+// version is what the build recorded.
+func version() cli.Version {
+	v := cli.Version{Version: "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Go = info.GoVersion
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			v.Revision = setting.Value
+		}
+	}
+	return v
+}
