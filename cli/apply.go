@@ -25,7 +25,7 @@ func (x appliedAnswer) tell(p *page) {
 	p.line("%s, the content is now %s\n", p.Paint(terminal.Green, "applied"), x.ContentRevision)
 	differenceOf(x.before, x.Workflow).tell(p)
 	p.line("")
-	tellProblems(p, &source.Document{Name: "result", Value: map[string]any(x.Workflow)}, x.Problems)
+	tellProblems(p, &source.Document{Name: "result", Value: x.Workflow}, x.Problems)
 }
 
 // A rejectedAnswer tells of a change set that does not apply.
@@ -74,7 +74,7 @@ revision and its problems, for people what changed. The file stays as it is.
 		if rejection != nil {
 			return a.reject(rejection)
 		}
-		problems := workflow.Validate(map[string]any(result), expression.NewCache())
+		problems := workflow.Validate(result, expression.NewCache())
 		return a.show(appliedAnswer{
 			Applied: true, ContentRevision: revision, Workflow: result, Problems: orEmpty(problems), before: before,
 		})

@@ -82,6 +82,7 @@ var golden = map[string]struct {
 	"revision-no-object":         {args: []string{"workflow", "revision", "-f", "-"}, stdin: "[]"},
 	"apply":                      {args: []string{"workflow", "apply", "-f", sample + "workflow.yaml", "--changeset", sample + "second-look.yaml"}},
 	"apply-json":                 {args: []string{"workflow", "apply", "-f", "composition.yaml", "--changeset", "-", "--unchecked", "-o", "json"}, stdin: `{"ops": [{"op": "removeNode", "id": "rest"}]}`},
+	"apply-problems":             {args: []string{"workflow", "apply", "-f", "composition.yaml", "--changeset", "-", "--unchecked"}, stdin: `{"ops": [{"op": "removeNode", "id": "rest"}]}`},
 	"apply-stale":                {args: []string{"workflow", "apply", "-f", sample + "workflow.yaml", "--changeset", "stale.yaml"}},
 	"apply-stale-json":           {args: []string{"workflow", "apply", "-f", sample + "workflow.yaml", "--changeset", "stale.yaml", "-o", "json"}},
 	"apply-refused-json":         {args: []string{"workflow", "apply", "-f", sample + "workflow.yaml", "--changeset", "refused-ops.yaml", "--unchecked", "-o", "json"}},
@@ -189,7 +190,7 @@ func TestUsageErrors(t *testing.T) {
 		"an unknown format":         {[]string{"workflow", "validate", "-f", "after.yaml", "-o", "svg"}, "there is no such output, only text, json"},
 		"a format without a value":  {[]string{"workflow", "validate", "-f", "after.yaml", "-o"}, "flag needs an argument"},
 		"a file that is missing":    {[]string{"workflow", "validate", "-f", "gone.yaml"}, "no such file"},
-		"no file name":              {[]string{"workflow", "validate", "-f", ""}, "read file"},
+		"no file name":              {[]string{"workflow", "validate", "-f", ""}, "the name of a file is empty"},
 		"a directory":               {[]string{"workflow", "validate", "-f", "."}, "is a directory"},
 		"standard input twice":      {[]string{"workflow", "diff", "-", "-"}, "standard input can be read for one file only"},
 		"one document to tell from": {[]string{"workflow", "diff", "after.yaml"}, "accepts 2 arg(s), received 1"},
@@ -271,8 +272,17 @@ func TestPluginOfKubectl(t *testing.T) {
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	for _, command := range [][]string{
-		{"workflow", "validate"}, {"workflow", "revision"}, {"workflow", "apply"}, {"workflow", "diff"}, {"workflow", "inverse"},
-		{"workflow", "undo"}, {"workflow", "graph"}, {"workflow", "simulate"}, {"expression", "eval"}, {"form", "check"}, {"version"},
+		{"workflow", "validate"},
+		{"workflow", "revision"},
+		{"workflow", "apply"},
+		{"workflow", "diff"},
+		{"workflow", "inverse"},
+		{"workflow", "undo"},
+		{"workflow", "graph"},
+		{"workflow", "simulate"},
+		{"expression", "eval"},
+		{"form", "check"},
+		{"version"},
 	} {
 		c := run(t, append(command, "--help")...)
 		for _, want := range []string{"Usage:\n  axiom " + strings.Join(command, " "), "Examples:\n", "-o, --output FORMAT"} {

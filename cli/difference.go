@@ -34,25 +34,32 @@ func (d difference) tell(p *page) {
 	for _, name := range d.summary.FieldsChanged {
 		tellChanges(p, "", compare(nil, name, member(d.before, name), member(d.after, name)))
 	}
-	d.tellEntries(p, "node", "nodes", d.summary.AddedNodes, d.summary.RemovedNodes, d.summary.ChangedNodes)
-	d.tellEntries(p, "edge", "edges", d.summary.AddedEdges, d.summary.RemovedEdges, d.summary.ChangedEdges)
+	s := d.summary
+	d.tellEntries(p, entries{"node", "nodes", s.RemovedNodes, s.ChangedNodes, s.AddedNodes})
+	d.tellEntries(p, entries{"edge", "edges", s.RemovedEdges, s.ChangedEdges, s.AddedEdges})
 	if d.summary.OrderChanged {
 		p.line("%s order of nodes or edges, or entries without an id", p.Paint(terminal.Yellow, "~"))
 	}
 }
 
-func (d difference) tellEntries(p *page, what, list string, added, removed, changed []string) {
-	before, after := entriesByID(d.before[list]), entriesByID(d.after[list])
-	for _, id := range removed {
-		p.line("%s", p.Paint(terminal.Red, "- "+what+" "+describeEntry(what, id, before[id])))
+// entries are the ids of what differs in a list.
+type entries struct {
+	what, list              string
+	removed, changed, added []string
+}
+
+func (d difference) tellEntries(p *page, e entries) {
+	before, after := entriesByID(d.before[e.list]), entriesByID(d.after[e.list])
+	for _, id := range e.removed {
+		p.line("%s", p.Paint(terminal.Red, "- "+e.what+" "+describeEntry(e.what, id, before[id])))
 	}
-	for _, id := range changed {
-		p.line("%s %s", p.Paint(terminal.Yellow, "~ "+what), describeMove(what, id, before[id], after[id]))
-		tellChanges(p, "    ", compareEntries(what, before[id], after[id]))
+	for _, id := range e.changed {
+		p.line("%s %s", p.Paint(terminal.Yellow, "~ "+e.what), describeMove(e.what, id, before[id], after[id]))
+		tellChanges(p, "    ", compareEntries(e.what, before[id], after[id]))
 	}
-	for _, id := range added {
-		p.line("%s", p.Paint(terminal.Green, "+ "+what+" "+describeEntry(what, id, after[id])))
-		tellChanges(p, "    ", compareEntries(what, nil, after[id]))
+	for _, id := range e.added {
+		p.line("%s", p.Paint(terminal.Green, "+ "+e.what+" "+describeEntry(e.what, id, after[id])))
+		tellChanges(p, "    ", compareEntries(e.what, nil, after[id]))
 	}
 }
 
@@ -70,18 +77,34 @@ func entriesByID(v any) map[string]map[string]any {
 	return entries
 }
 
+// describeEntry names a node or an edge, with what a reader knows it by.
 func describeEntry(what, id string, entry map[string]any) string {
 	if what == "edge" {
-		return clean(fmt.Sprintf("%s  %s → %s", id, textOf(entry["source"]), textOf(entry["target"])))
+		return clean(fmt.Sprintf("%s  %s → %s", id, orUnknown(entry["source"]), orUnknown(entry["target"])))
 	}
-	return clean(fmt.Sprintf("%s  %s (%s)", id, textOf(entry["name"]), textOf(entry["type"])))
+	text := id
+	if name := strings.TrimSpace(textOf(entry["name"])); name != "" {
+		text += "  " + name
+	}
+	if kind := textOf(entry["type"]); kind != "" {
+		text += " (" + kind + ")"
+	}
+	return clean(text)
+}
+
+// orUnknown is the id of a node that an edge names.
+func orUnknown(v any) string {
+	if id := textOf(v); id != "" {
+		return id
+	}
+	return "?"
 }
 
 // describeMove shows where an edge led before, if it was laid elsewhere.
 func describeMove(what, id string, before, after map[string]any) string {
 	text := describeEntry(what, id, after)
 	if what == "edge" && (before["source"] != after["source"] || before["target"] != after["target"]) {
-		text += clean(fmt.Sprintf(", before: %s → %s", textOf(before["source"]), textOf(before["target"])))
+		text += clean(fmt.Sprintf(", before: %s → %s", orUnknown(before["source"]), orUnknown(before["target"])))
 	}
 	return text
 }

@@ -69,8 +69,10 @@ func problemLine(p *page, name string, at source.Position, problem workflow.Prob
 // A locator finds the part of a file that a problem is about.
 type locator struct {
 	doc *source.Document
-	// nodes and edges are the indices of the entries of an id.
-	nodes, edges map[string][]int
+	// nodes and edges are the indices of the entries of an id, and the other two
+	// the first entries themselves.
+	nodes, edges             map[string][]int
+	nodeEntries, edgeEntries map[string]map[string]any
 	// repeats counts the problems told of repeated ids, each of which is about
 	// another entry.
 	repeats map[workflow.Problem]int
@@ -79,10 +81,12 @@ type locator struct {
 func newLocator(doc *source.Document) *locator {
 	object, _ := doc.Value.(map[string]any)
 	return &locator{
-		doc:     doc,
-		nodes:   indicesByID(object["nodes"]),
-		edges:   indicesByID(object["edges"]),
-		repeats: map[workflow.Problem]int{},
+		doc:         doc,
+		nodes:       indicesByID(object["nodes"]),
+		edges:       indicesByID(object["edges"]),
+		nodeEntries: entriesByID(object["nodes"]),
+		edgeEntries: entriesByID(object["edges"]),
+		repeats:     map[workflow.Problem]int{},
 	}
 }
 
@@ -102,27 +106,11 @@ func indicesByID(v any) map[string][]int {
 func (l *locator) subject(problem workflow.Problem) string {
 	switch {
 	case problem.NodeID != "":
-		return l.describe("node", "nodes", problem.NodeID, l.nodes)
+		return "node " + describeEntry("node", problem.NodeID, l.nodeEntries[problem.NodeID])
 	case problem.EdgeID != "":
-		return l.describe("edge", "edges", problem.EdgeID, l.edges)
+		return "edge " + describeEntry("edge", problem.EdgeID, l.edgeEntries[problem.EdgeID])
 	}
 	return "workflow"
-}
-
-func (l *locator) describe(what, member, id string, indices map[string][]int) string {
-	text := what + " " + clean(id)
-	if len(indices[id]) == 0 {
-		return text
-	}
-	entry, ok := l.doc.Part(member, indices[id][0])
-	if !ok {
-		return text
-	}
-	object, _ := entry.Value.(map[string]any)
-	if what == "edge" {
-		return fmt.Sprintf("%s  %s → %s", text, clean(textOf(object["source"])), clean(textOf(object["target"])))
-	}
-	return fmt.Sprintf("%s  %s (%s)", text, clean(textOf(object["name"])), clean(textOf(object["type"])))
 }
 
 var (

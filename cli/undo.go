@@ -43,7 +43,7 @@ func (x conflictAnswer) tell(p *page) {
 func conflictOf(c *changeset.Conflict) conflict {
 	reason := "the documents cannot be compared: one is no object, or an id is missing or repeated"
 	if len(c.Items) > 0 {
-		reason = fmt.Sprintf("%s changed since, or would be left without a node", plural(len(c.Items), "item"))
+		reason = plural(len(c.Items), "item") + " changed since, or would be left without a node"
 	}
 	return conflict{Code: "conflict", Reason: reason, Items: orEmpty(c.Items)}
 }

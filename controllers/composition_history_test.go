@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,5 +276,27 @@ func TestAStrangersSessionIsNotTheCompositions(t *testing.T) {
 	want := "Could not start the workbench agent: agent session c-agent belongs to somebody else"
 	if get(b, turn); turn.Status.State != api.TurnFailed || turn.Status.Detail != want {
 		t.Errorf("turn is %s: %q", turn.Status.State, turn.Status.Detail)
+	}
+}
+
+func TestFinishedTurnsArePruned(t *testing.T) {
+	objects := []client.Object{draft("c"), message("other", "d", inState(api.TurnApplied))}
+	for i := range maxFinishedTurns + 2 {
+		objects = append(objects, message(fmt.Sprintf("t-%02d", i), "c", inState(api.TurnCompleted), func(turn *api.Turn) {
+			turn.Status.Number = int64(i + 1)
+			turn.CreationTimestamp = metav1.NewTime(noon.Add(time.Duration(i) * time.Minute))
+		}))
+	}
+	b := newBench(t, objects...)
+	reconcileOne(b, b.compositions(), draft("c"))
+	reconcileOne(b, b.compositions(), draft("c"))
+	var deleted []string
+	for _, write := range b.writes {
+		if strings.HasPrefix(write, "delete") {
+			deleted = append(deleted, write)
+		}
+	}
+	if diff := cmp.Diff([]string{"delete Turn t-00", "delete Turn t-01"}, deleted); diff != "" {
+		t.Errorf("deleted differ (-want +got):\n%s", diff)
 	}
 }

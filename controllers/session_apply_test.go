@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -328,5 +329,63 @@ func TestThePolicyFollowsTheSettings(t *testing.T) {
 	b.steps(session, 6)
 	if got := len(get(b, policy).Spec.Egress); got != 3 {
 		t.Errorf("%d ways out after a third was allowed", got)
+	}
+}
+
+// caching is a client that shows objects of a type as they were.
+func caching[T client.ObjectList](b *bench, old T) client.Client {
+	return interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if into, isIt := list.(T); isIt {
+				reflect.ValueOf(into).Elem().Set(reflect.ValueOf(old).Elem())
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+}
+
+func TestASlotIsNotGivenTwice(t *testing.T) {
+	younger, turn := sessionWithWork("a", func(s *api.AgentSession) { s.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour)) })
+	older, turn2 := sessionWithWork("b", func(s *api.AgentSession) { s.Status.Prompt.State = api.PromptDone })
+	b := newBench(t, younger, turn, older, turn2)
+	options := workbenchOptions()
+	options.MaxPerNamespace = 1
+	b.options = &options
+	before := &api.AgentSessionList{}
+	if err := b.client.List(b.ctx, before); err != nil {
+		t.Fatal(err)
+	}
+	b.steps(younger, 4) // it has the slot, but the cache does not show it yet
+	note(b, older, func(s *api.AgentSession) { s.Status.Prompt.State = api.PromptQueued })
+	r := b.sessions()
+	r.Client = caching(b, before)
+	if _, err := r.Reconcile(b.ctx, get(b, older)); err != nil {
+		t.Fatal(err)
+	}
+	if get(b, older); older.Status.TokenHash != "" {
+		t.Error("two sessions have the only slot")
+	}
+}
+
+func TestATurnThatTheCacheMissesIsNotGone(t *testing.T) {
+	session, turn := sessionWithWork("c")
+	b := newBench(t, session, turn)
+	b.steps(session, 4)
+	b.delivers(session)
+	r := b.sessions()
+	r.Client = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+			if _, isTurn := object.(*api.Turn); isTurn {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "turns"}, key.Name)
+			}
+			return c.Get(ctx, key, object, opts...)
+		},
+	})
+	if _, err := r.Reconcile(b.ctx, get(b, session)); err != nil {
+		t.Fatal(err)
+	}
+	if prompt := get(b, session).Status.Prompt; prompt.Cancel {
+		t.Error("its prompt was taken back")
 	}
 }

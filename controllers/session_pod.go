@@ -2,6 +2,8 @@ package controllers
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -106,6 +108,10 @@ func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, option
 		{Name: "AXIOM_CA_FILE", Value: trustPath + "/" + secretKeyCA},
 		{Name: envToken, ValueFrom: secretKey(attemptName(session), secretKeyToken)},
 		{Name: "HOME", Value: workPath},
+		{Name: "AXIOM_SESSION_ATTEMPT", Value: strconv.Itoa(int(session.Status.Attempt))},
+	}
+	if names := secretVariables(runtime.Env); names != "" {
+		env = append(env, corev1.EnvVar{Name: "AXIOM_SECRET_ENV", Value: names})
 	}
 	if ref := session.Spec.CompositionRef; ref != nil {
 		env = append(env, corev1.EnvVar{Name: "AXIOM_COMPOSITION_ID", Value: session.Namespace + "/" + ref.Name})
@@ -118,6 +124,17 @@ func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, option
 		env = append(env, set)
 	}
 	return env
+}
+
+// secretVariables tells the runner whose values it must not pass on.
+func secretVariables(env []api.EnvVar) string {
+	var names []string
+	for _, variable := range env {
+		if variable.SecretKeyRef != nil {
+			names = append(names, variable.Name)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 func modelEnvironment(state sessionState) []corev1.EnvFromSource {

@@ -457,3 +457,22 @@ func TestAnnouncements(t *testing.T) {
 		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
 }
+
+func TestAnEditBetweenTheLookAndTheWriteWins(t *testing.T) {
+	b, comp, turn := waitingBench(t)
+	resolves("Accepted")(b, comp, turn)
+	r := b.turns()
+	r.Direct = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			edits(b, comp, "Faster", "bob")
+			return c.Patch(ctx, object, patch, opts...)
+		},
+	})
+	if _, err := r.Reconcile(b.ctx, get(b, turn)); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	b.settleDown()
+	if got := endName(t, get(b, comp)); got != "Faster" || get(b, turn).Status.State != api.TurnStale {
+		t.Errorf("the draft has %q, the turn is %s", got, turn.Status.State)
+	}
+}

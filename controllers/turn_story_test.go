@@ -407,7 +407,9 @@ func TestWhenATurnLooksAgain(t *testing.T) {
 		{"a while later, the sooner", func() { b.advance(2 * time.Minute) }, 3 * time.Minute},
 		{"while the agent works, at the end of its time", func() { b.delivers(session) }, 29 * time.Minute},
 		{"after a short limit was set", func() {
-			change(b, draft("triage"), func(comp *api.Composition) { comp.Spec.Agent.TurnTimeout = &metav1.Duration{Duration: 10 * time.Minute} })
+			change(b, draft("triage"), func(comp *api.Composition) {
+				comp.Spec.Agent.TurnTimeout = &metav1.Duration{Duration: 10 * time.Minute}
+			})
 			b.settleDown()
 		}, 9 * time.Minute},
 		{"once it was asked to stop, when something happens", func() {

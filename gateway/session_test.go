@@ -113,7 +113,7 @@ var _ = Describe("Prompts", func() {
 	It("come at once when there is one that the runner does not know", func(ctx context.Context) {
 		w.ctx = ctx
 		Expect(w.asRunner("GET", "/prompts", nil).status).To(Equal(http.StatusNoContent))
-		w.prompt(session, "triage-1", "Héllo\n")
+		w.prompt(session, "Héllo\n")
 		want := openapi.Prompt{Sequence: 1, ID: "triage-1", Text: "Héllo\n"}
 		for range 2 {
 			Expect(into[openapi.Prompt](w.asRunner("GET", "/prompts?after=0", nil))).To(Equal(want))
@@ -129,14 +129,14 @@ var _ = Describe("Prompts", func() {
 		w.ctx = ctx
 		answered := poll("after=0&wait=55")
 		waiting()
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		Expect(into[openapi.Prompt](<-answered).ID).To(Equal("triage-1"))
 		Expect(w.server.Listeners()).To(BeZero())
 	}, NodeTimeout(time.Minute))
 
 	It("wake it again when they shall be cancelled", func(ctx context.Context) {
 		w.ctx = ctx
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		answered := poll("after=1&wait=55")
 		waiting()
 		change(func(s *api.AgentSessionStatus) { s.Prompt.Cancel = true })
@@ -179,7 +179,7 @@ var _ = Describe("Prompts", func() {
 
 	It("are acknowledged, any number of times", func(ctx context.Context) {
 		w.ctx = ctx
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		for range 2 {
 			Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))
 			got := reload(w, session).Status.Prompt
@@ -194,7 +194,7 @@ var _ = Describe("Prompts", func() {
 
 	It("are acknowledged anew by a new pod", func(ctx context.Context) {
 		w.ctx = ctx
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))
 		change(func(s *api.AgentSessionStatus) { s.Attempt = 2 })
 		Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))
@@ -203,7 +203,7 @@ var _ = Describe("Prompts", func() {
 
 	It("are finished once, and equal results may be repeated", func(ctx context.Context) {
 		w.ctx = ctx
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		result := map[string]any{
 			"outcome": "Completed", "stopReason": "end_turn", "reply": "Done.",
 			"usage": map[string]any{"inputTokens": 5120, "costUSD": "0.0312", "duration": "64s"},
@@ -226,7 +226,7 @@ var _ = Describe("Prompts", func() {
 
 	It("keep long texts by reference, and cut what only explains", func(ctx context.Context) {
 		w.ctx = ctx
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		result := map[string]any{
 			"outcome": "Failed", "reply": strings.Repeat("é", 3000), "detail": strings.Repeat("ö", 5000), "stopReason": strings.Repeat("s", 100),
 		}
@@ -256,7 +256,7 @@ var _ = Describe("Prompts", func() {
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		}})
 		session = w.session("triage-agent", "triage")
-		w.prompt(session, "triage-1", "Hello")
+		w.prompt(session, "Hello")
 		Expect(w.asRunner("POST", "/prompts/triage-1/result", `{"outcome":"Completed"}`).status).To(Equal(http.StatusNoContent))
 		got := reload(w, session).Status
 		Expect(got.Prompt.State).To(Equal(api.PromptDone))

@@ -276,13 +276,14 @@ func (w *world) path(format string) string {
 	return "/api/v1" + strings.ReplaceAll(format, "{ns}", w.namespace)
 }
 
-// prompt queues the first prompt for a session, as the operator does.
-func (w *world) prompt(session *api.AgentSession, id, text string) {
+// prompt queues the text of the turn triage-1 as a session's first prompt, as
+// the operator does.
+func (w *world) prompt(session *api.AgentSession, text string) {
 	GinkgoHelper()
 	ref, err := content.Store{Client: k8s}.Put(w.ctx, session, []byte(text))
 	Expect(err).NotTo(HaveOccurred())
 	fresh := reload(w, session)
-	fresh.Status.Prompt = &api.SessionPrompt{Sequence: 1, ID: id, Ref: ref, State: api.PromptQueued}
+	fresh.Status.Prompt = &api.SessionPrompt{Sequence: 1, ID: "triage-1", Ref: ref, State: api.PromptQueued}
 	Expect(k8s.Status().Update(w.ctx, fresh)).To(Succeed())
 }
 

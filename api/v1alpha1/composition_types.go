@@ -114,16 +114,14 @@ type CompositionAgent struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[-+]?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="`turnTimeout` must be positive"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="`turnTimeout` must be a duration such as '30m', and must be positive"
 	TurnTimeout *metav1.Duration `json:"turnTimeout,omitempty"`
 
 	// idleTimeout suspends an idle session; 30m by default, 0s never.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[-+]?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="`idleTimeout` must not be negative"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) >= duration('0s')",message="`idleTimeout` must be a duration such as '30m', and must not be negative"
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 }
 

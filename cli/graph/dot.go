@@ -27,22 +27,18 @@ func DOT(g *Graph) string {
 	return b.String()
 }
 
+// dotShapes are those of the kinds that differ from a box with round corners.
+var dotShapes = map[workflow.Kind]string{
+	workflow.KindStart:        ", shape=oval, style=filled",
+	workflow.KindEnd:          ", shape=oval, style=filled, peripheries=2",
+	workflow.KindHumanTask:    ", shape=parallelogram, style=filled",
+	workflow.KindReceiveEvent: ", shape=cds, style=filled",
+	workflow.KindWait:         ", shape=hexagon, style=filled",
+	workflow.KindComponent:    ", shape=box, style=filled, peripheries=2",
+}
+
 func dotNodeStyle(n Node) string {
-	style := ""
-	switch n.Kind {
-	case workflow.KindStart:
-		style = ", shape=oval, style=filled"
-	case workflow.KindEnd:
-		style = ", shape=oval, style=filled, peripheries=2"
-	case workflow.KindHumanTask:
-		style = ", shape=parallelogram, style=filled"
-	case workflow.KindReceiveEvent:
-		style = ", shape=cds, style=filled"
-	case workflow.KindWait:
-		style = ", shape=hexagon, style=filled"
-	case workflow.KindComponent:
-		style = ", shape=box, style=filled, peripheries=2"
-	}
+	style := dotShapes[n.Kind]
 	if n.IsMissing {
 		return ", style=dashed, " + dotColours(Removed)
 	}

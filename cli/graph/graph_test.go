@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -163,12 +164,12 @@ func randomDocument(r *rand.Rand) workflow.Document {
 	nodes := make([]any, n)
 	for i := range nodes {
 		kind := workflow.Kinds()[r.IntN(len(workflow.Kinds()))]
-		nodes[i] = map[string]any{"id": fmt.Sprint(r.IntN(n + n/4)), "type": string(kind), "name": strings.Repeat("name ", r.IntN(4))}
+		nodes[i] = map[string]any{"id": strconv.Itoa(r.IntN(n + n/4)), "type": string(kind), "name": strings.Repeat("name ", r.IntN(4))}
 	}
 	edges := make([]any, r.IntN(3*n))
 	for i := range edges {
 		edges[i] = map[string]any{
-			"id": fmt.Sprint("e", i), "source": fmt.Sprint(r.IntN(n + n/10)), "target": fmt.Sprint(r.IntN(n + n/10)),
+			"id": fmt.Sprint("e", i), "source": strconv.Itoa(r.IntN(n + n/10)), "target": strconv.Itoa(r.IntN(n + n/10)),
 			"label": strings.Repeat("label ", r.IntN(3)), "priority": int64(r.IntN(3)), "isTimeout": r.IntN(9) == 0,
 		}
 	}
@@ -186,7 +187,7 @@ func TestRandomGraphs(t *testing.T) {
 			g = graph.Compare(before, after)
 		}
 		for format, draw := range formats {
-			if draw(g) != draw(g) {
+			if first, second := draw(g), draw(g); first != second {
 				t.Errorf("seed %d: %s is not the same twice", seed, format)
 			}
 		}

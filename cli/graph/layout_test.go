@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -11,7 +11,7 @@ func randomGraph(r *rand.Rand) *Graph {
 	g := &Graph{}
 	n := 1 + r.IntN(30)
 	for i := range n {
-		g.Nodes = append(g.Nodes, Node{ID: fmt.Sprint(i)})
+		g.Nodes = append(g.Nodes, Node{ID: strconv.Itoa(i)})
 	}
 	g.Nodes[0].Kind = "start"
 	for range r.IntN(2 * n) {
@@ -132,7 +132,7 @@ func TestPlaceKeepsWishesThatFit(t *testing.T) {
 func TestLargeGraph(t *testing.T) {
 	g := &Graph{}
 	for i := range 1000 {
-		g.Nodes = append(g.Nodes, Node{ID: fmt.Sprint(i)})
+		g.Nodes = append(g.Nodes, Node{ID: strconv.Itoa(i)})
 		if i > 0 {
 			g.Edges = append(g.Edges, Edge{Source: i - 1, Target: i})
 		}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -30,18 +31,19 @@ func Mermaid(g *Graph) string {
 	return b.String()
 }
 
+// mermaidShapes are the brackets of the kinds that differ from a box.
+var mermaidShapes = map[workflow.Kind][2]string{
+	workflow.KindStart:        {"([", "])"},
+	workflow.KindEnd:          {"([", "])"},
+	workflow.KindHumanTask:    {"[/", "/]"},
+	workflow.KindReceiveEvent: {">", "]"},
+	workflow.KindWait:         {"{{", "}}"},
+	workflow.KindComponent:    {"[[", "]]"},
+}
+
 func mermaidShape(n Node) [2]string {
-	switch n.Kind {
-	case workflow.KindStart, workflow.KindEnd:
-		return [2]string{"([", "])"}
-	case workflow.KindHumanTask:
-		return [2]string{"[/", "/]"}
-	case workflow.KindReceiveEvent:
-		return [2]string{">", "]"}
-	case workflow.KindWait:
-		return [2]string{"{{", "}}"}
-	case workflow.KindComponent:
-		return [2]string{"[[", "]]"}
+	if shape, ok := mermaidShapes[n.Kind]; ok {
+		return shape
 	}
 	return [2]string{"[", "]"}
 }
@@ -88,7 +90,7 @@ func writeMermaidLinks(b *strings.Builder, g *Graph, change Change) {
 	var links []string
 	for i, e := range g.Edges {
 		if e.Change == change {
-			links = append(links, fmt.Sprint(i))
+			links = append(links, strconv.Itoa(i))
 		}
 	}
 	if len(links) > 0 {

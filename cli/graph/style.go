@@ -27,8 +27,9 @@ func colourOf(c Change) string {
 		return "#9a6700"
 	case Removed:
 		return "#cf222e"
+	default:
+		return "#57606a"
 	}
-	return "#57606a"
 }
 
 // tintOf is the colour of what a change fills.
@@ -40,8 +41,9 @@ func tintOf(c Change) string {
 		return "#fff8c5"
 	case Removed:
 		return "#ffebe9"
+	default:
+		return "#ffffff"
 	}
-	return "#ffffff"
 }
 
 func (g *Graph) title() string {

@@ -148,7 +148,7 @@ func (p *painter) edge(i int) {
 	e := p.graph.Edges[i]
 	p.printf("    <g class=\"%s\"><title>%s</title><path d=\"",
 		classes("edge", string(e.Class), string(e.Change)), escapeXML(e.describe()))
-	head := ""
+	var head string
 	if e.Source == e.Target {
 		head = p.loop(e.Source)
 	} else {

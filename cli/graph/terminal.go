@@ -231,8 +231,9 @@ func markOf(c Change) string {
 		return "~"
 	case Removed:
 		return "-"
+	default:
+		return " "
 	}
-	return " "
 }
 
 func symbolOf(n Node) string {

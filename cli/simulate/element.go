@@ -12,11 +12,11 @@ import (
 type Result string
 
 const (
-	// ResultOK: the step did what it says.
+	// ResultOK says that the step did what it says.
 	ResultOK Result = "ok"
-	// ResultIgnored: the delivery does not apply, and nothing changed.
+	// ResultIgnored says that the delivery does not apply, and that nothing changed.
 	ResultIgnored Result = "ignored"
-	// ResultError: the step cannot be made.
+	// ResultError says that the step cannot be made.
 	ResultError Result = "error"
 )
 
@@ -76,13 +76,11 @@ type Error struct {
 
 // refusal tells of a refused start.
 func refusal(err error) *Error {
-	var problems *engine.ProblemsError
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[*engine.ProblemsError](err); ok {
 		return &Error{Code: CodeInvalidDefinition, Message: err.Error(), Problems: problems.Problems}
 	}
 	refused := &Error{Code: CodeInvalidInputs, Message: err.Error()}
-	var input *engine.InputError
-	if errors.As(err, &input) {
+	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		refused.Name, refused.Rule = input.Name, input.Rule
 	}
 	return refused

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,9 +81,7 @@ func (p *planner) work() string {
 
 func (p *planner) edge(from, to string, more map[string]any) {
 	edge := map[string]any{"id": fmt.Sprint("e", len(p.edges)), "source": from, "target": to}
-	for name, value := range more {
-		edge[name] = value
-	}
+	maps.Copy(edge, more)
 	p.edges = append(p.edges, edge)
 }
 
@@ -140,9 +140,10 @@ func (p *planner) step(last simulate.Element) simulate.Step {
 	case simulate.VerbNow:
 		step.Now = last.Now.Add(time.Duration(p.roll(5)-1) * 30 * time.Second)
 	case simulate.VerbEvent:
-		step.Values = engine.Values{"type": []any{"t", "u", nil}[p.roll(3)], "id": fmt.Sprint(p.roll(5)), "n": int64(p.roll(3))}
+		step.Values = engine.Values{"type": []any{"t", "u", nil}[p.roll(3)], "id": strconv.Itoa(p.roll(5)), "n": int64(p.roll(3))}
 	case simulate.VerbComplete:
 		step.Values = []engine.Values{{}, {"n": int64(1)}, {"n": int64(2)}, nil, {"n": nil}}[p.roll(5)]
+	default:
 	}
 	return step
 }

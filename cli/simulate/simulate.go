@@ -70,12 +70,9 @@ func (r *run) act(ctx context.Context, step Step, e *Element) *Error {
 		return nil
 	case VerbStart:
 		return r.start(ctx, step, e)
+	default:
+		return r.deliver(ctx, step, e)
 	}
-	if !r.hasStarted {
-		return &Error{Code: CodeNotStarted, Message: "the run has not started"}
-	}
-	r.take(r.deliver(ctx, step), e)
-	return nil
 }
 
 func (r *run) setClock(now time.Time) *Error {
@@ -120,8 +117,16 @@ func (r *run) start(ctx context.Context, step Step, e *Element) *Error {
 	return nil
 }
 
-// deliver makes the call of the engine that the step stands for.
-func (r *run) deliver(ctx context.Context, step Step) engine.Step {
+func (r *run) deliver(ctx context.Context, step Step, e *Element) *Error {
+	if !r.hasStarted {
+		return &Error{Code: CodeNotStarted, Message: "the run has not started"}
+	}
+	r.take(r.call(ctx, step), e)
+	return nil
+}
+
+// call makes the call of the engine that the step stands for.
+func (r *run) call(ctx context.Context, step Step) engine.Step {
 	at := r.addressOf(step)
 	switch step.Verb {
 	case VerbComplete:

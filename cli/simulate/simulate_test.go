@@ -55,12 +55,12 @@ func play(t testing.TB, flow, script string) []simulate.Element {
 func story(elements []simulate.Element) string {
 	var lines []string
 	for _, e := range elements {
-		line := string(e.Result)
+		result := string(e.Result)
 		if e.Reason != "" {
-			line += " " + e.Reason
+			result += " " + e.Reason
 		}
 		if e.Error != nil {
-			line += " " + e.Error.Code
+			result += " " + e.Error.Code
 		}
 		var closed, parked []string
 		for _, entry := range e.Closed {
@@ -69,10 +69,11 @@ func story(elements []simulate.Element) string {
 		for _, p := range e.Parked {
 			parked = append(parked, p.Activation)
 		}
+		parts := []string{result}
 		for _, list := range [][]string{e.Opened, closed, parked} {
-			line += " | " + cmp.Or(strings.Join(list, ", "), "-")
+			parts = append(parts, cmp.Or(strings.Join(list, ", "), "-"))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(parts, " | "))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ type Position struct {
 // String is line:column.
 func (p Position) String() string {
 	if p.Column == 0 {
-		return fmt.Sprint(p.Line)
+		return strconv.Itoa(p.Line)
 	}
 	return fmt.Sprintf("%d:%d", p.Line, p.Column)
 }

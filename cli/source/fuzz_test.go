@@ -3,6 +3,7 @@ package source_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,8 +29,7 @@ func FuzzSource(f *testing.F) {
 		}
 		doc, err := source.Parse(name, data)
 		if err != nil {
-			var refused *source.Error
-			if !errors.As(err, &refused) || strings.ContainsRune(err.Error(), '\n') {
+			if _, ok := errors.AsType[*source.Error](err); !ok || strings.ContainsRune(err.Error(), '\n') {
 				t.Fatalf("error %q of type %T", err, err)
 			}
 			return
@@ -63,11 +63,11 @@ func assertPlaces(t *testing.T, doc *source.Document, text string, path []any, v
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
-			assertPlaces(t, doc, text, append(path[:len(path):len(path)], i), v[i])
+			assertPlaces(t, doc, text, append(slices.Clip(path), i), v[i])
 		}
 	case map[string]any:
 		for name := range v {
-			assertPlaces(t, doc, text, append(path[:len(path):len(path)], name), v[name])
+			assertPlaces(t, doc, text, append(slices.Clip(path), name), v[name])
 		}
 	case nil, bool, string, int64, float64:
 	default:

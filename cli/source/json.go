@@ -64,8 +64,7 @@ func (r *jsonReader) next() (json.Token, error) {
 	if err == nil {
 		return token, nil
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		// Between tokens the offset is that of the character, within one it counts
 		// the character too.
 		where := positionOf(r.data, max(int(syntax.Offset)-1, r.offset))

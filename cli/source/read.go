@@ -17,6 +17,8 @@ const Stdin = "<stdin>"
 // ErrStdinTaken reports that standard input was asked for twice.
 var ErrStdinTaken = errors.New("standard input can be read for one file only")
 
+var errNoPath = errors.New("the name of a file is empty")
+
 // A Loader reads files, and standard input under the path "-".
 type Loader struct {
 	// Stdin is read at most once.
@@ -28,8 +30,11 @@ type Loader struct {
 // Load reads the document at a path. The error is an *Error if the file is no
 // document.
 func (l *Loader) Load(path string) (*Document, error) {
-	if path == "-" {
+	switch path {
+	case "-":
 		return l.loadStdin()
+	case "":
+		return nil, errNoPath
 	}
 	file, err := os.Open(filepath.Clean(path))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,6 +78,21 @@ func positionOfNode(n *yaml.Node) Position {
 
 var yamlLine = regexp.MustCompile(`^(?:line (\d+): )?(.*)$`)
 
+// lineCountsFromZero are the errors of the library's parser, whose lines it gives
+// one too small; its scanner's are right.
+var lineCountsFromZero = []string{
+	"did not find expected <document start>",
+	"found undefined tag handle",
+	"did not find expected node content",
+	"did not find expected '-' indicator",
+	"did not find expected key",
+	"did not find expected ',' or ']'",
+	"did not find expected ',' or '}'",
+	"found duplicate %YAML directive",
+	"found incompatible YAML document",
+	"found duplicate %TAG directive",
+}
+
 // yamlError moves the line that the library names in its text to where ours
 // have it.
 func yamlError(name string, err error) error {
@@ -84,6 +100,9 @@ func yamlError(name string, err error) error {
 	text, _, _ = strings.Cut(text, "\n")
 	parts := yamlLine.FindStringSubmatch(text)
 	line, _ := strconv.Atoi(parts[1])
+	if slices.Contains(lineCountsFromZero, parts[2]) {
+		line++
+	}
 	return &Error{Name: name, Position: Position{Line: line}, Reason: parts[2]}
 }
 
@@ -102,16 +121,20 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (any, place, error) {
 	case yaml.ScalarNode:
 		value, err := r.scalar(n)
 		return value, where, err
-	}
-	if depth == MaxDepth {
-		return nil, where, r.fail(n, "lists and objects nest deeper than %d", MaxDepth)
-	}
-	if n.Kind == yaml.SequenceNode {
-		value, err := r.list(n, &where, depth+1)
+	default:
+		value, err := r.collection(n, &where, depth)
 		return value, where, err
 	}
-	value, err := r.object(n, &where, depth+1)
-	return value, where, err
+}
+
+func (r *yamlReader) collection(n *yaml.Node, where *place, depth int) (any, error) {
+	if depth == MaxDepth {
+		return nil, r.fail(n, "lists and objects nest deeper than %d", MaxDepth)
+	}
+	if n.Kind == yaml.SequenceNode {
+		return r.list(n, where, depth+1)
+	}
+	return r.object(n, where, depth+1)
 }
 
 // count is what keeps aliases from multiplying without end.

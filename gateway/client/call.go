@@ -18,7 +18,7 @@ const (
 	maxPause   = 10 * time.Second
 	// maxRetryAfter bounds how long the gateway may make its callers wait.
 	maxRetryAfter = time.Minute
-	contentType = "application/json"
+	contentType   = "application/json"
 	// maxAnswer bounds an answer: a composition with everything in it, and room.
 	maxAnswer = 8 << 20
 )

@@ -115,6 +115,7 @@ func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, e
 		}).SetupWithManager(mgr),
 		(&controllers.TurnReconciler{
 			Client: mgr.GetClient(), Direct: direct, Clock: options.Clock, Recorder: recorder, Expressions: expressions,
+			StartTimeout: options.Sessions.StartTimeout,
 		}).SetupWithManager(mgr),
 		(&controllers.AgentSessionReconciler{
 			Client: mgr.GetClient(), Direct: direct, Clock: options.Clock, Options: options.Sessions,

@@ -20,8 +20,8 @@ var _ = Describe("an agent", func() {
 		tryCreate(ctx, manifest("AgentSession", "s", "{templateRef: {name: t}, "+members+"}"), path("spec")...)
 	},
 		Entry("a time for turns", "turnTimeout: 1h30m0.5s"),
-		Entry("a time for turns that can be read", "turnTimeout: soon", "PATH.turnTimeout", "should match"),
-		Entry("a time for turns with a unit", "turnTimeout: '30'", "PATH.turnTimeout", "should match"),
+		Entry("a time for turns that can be read", "turnTimeout: soon", "PATH.turnTimeout", "must be a duration such as '30m'"),
+		Entry("a time for turns with a unit", "turnTimeout: '30'", "PATH.turnTimeout", "must be a duration such as '30m'"),
 		Entry("a time for turns that is a text", "turnTimeout: 30", "PATH.turnTimeout", "must be of type string"),
 		Entry("a time for turns that is positive", "turnTimeout: 0s", "PATH.turnTimeout", "must be positive"),
 		Entry("a time for turns that is not negative", "turnTimeout: -1s", "PATH.turnTimeout", "must be positive"),
@@ -29,7 +29,7 @@ var _ = Describe("an agent", func() {
 		Entry("a time for turns in a few words", "turnTimeout: "+strings.Repeat("1s", 33), "PATH.turnTimeout", "64"),
 		Entry("a time to idle", "idleTimeout: 10m"),
 		Entry("a time to idle without end", "idleTimeout: 0s"),
-		Entry("a time to idle that can be read", "idleTimeout: never", "PATH.idleTimeout", "should match"),
+		Entry("a time to idle that can be read", "idleTimeout: never", "PATH.idleTimeout", "must be a duration such as '30m'"),
 		Entry("a time to idle that is not negative", "idleTimeout: -1s", "PATH.idleTimeout", "must not be negative"),
 		Entry("a time to idle that a clock holds", "idleTimeout: 9999999999h", "PATH.idleTimeout", "conversion"),
 

@@ -2,6 +2,7 @@ package path
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -98,8 +99,9 @@ var _ = Describe("the main path", func() {
 		GinkgoWriter.Println(outcome.Report())
 		Expect(outcome.Mismatches).To(BeEmpty(), "see the log for each")
 		Expect(outcome.Writes).To(BeNumerically(">", 25), "the path should have been explored")
-		Expect(outcome.Struck).To(BeNumerically(">=", outcome.Plays*9/10))
-		AddReportEntry("exploration", outcome.Writes, outcome.Plays, outcome.Struck)
+		// A process may come by with fewer writes than the undisturbed one; few do.
+		Expect(outcome.Struck).To(BeNumerically(">=", outcome.Plays*3/4))
+		AddReportEntry(fmt.Sprintf("%d writes, %d plays, struck in %d", outcome.Writes, outcome.Plays, outcome.Struck))
 	}, SpecTimeout(crashTimeout))
 })
 

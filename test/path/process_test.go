@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,32 +18,30 @@ import (
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 )
 
-// addresses keeps the gateway's address of each namespace: a process that
-// replaces another serves where that one did, as a Service would have it.
-var addresses sync.Map
+// address of the gateway. One process at a time serves there: one that replaces
+// another serves where that one did, as a Service would have it.
+var address string
 
-// makeWorld gives a play a namespace and a gateway address of its own.
-func makeWorld(ctx context.Context) (string, error) {
+// findAddress reserves the gateway's address for the suite.
+func findAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a port: %w", err)
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return "", fmt.Errorf("free the port: %w", err)
-	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// makeWorld gives a play a namespace of its own.
+func makeWorld(ctx context.Context) (string, error) {
 	ns := testenv.Namespace("path")
 	if err := admin.Create(ctx, ns); err != nil {
 		return "", fmt.Errorf("create namespace: %w", err)
 	}
-	addresses.Store(ns.Name, address)
 	return ns.Name, nil
 }
 
 // runOperator runs controllers and gateway for one namespace until ctx ends.
 func runOperator(ctx context.Context, cfg *rest.Config, namespace string) error {
-	stored, _ := addresses.Load(namespace)
-	address, _ := stored.(string)
 	cacheOptions := operator.CacheOptions()
 	cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	shutdown := 5 * time.Second

@@ -56,6 +56,9 @@ var _ = BeforeSuite(func() {
 	out, err := build.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 
+	address, err = findAddress()
+	Expect(err).NotTo(HaveOccurred())
+
 	By("starting the API server with admission")
 	env, err = testenv.Start(testenv.Options{Webhooks: true})
 	Expect(err).NotTo(HaveOccurred())

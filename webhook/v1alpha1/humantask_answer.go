@@ -111,7 +111,7 @@ func (c taskChange) notOpen() string {
 		return "the task is being deleted"
 	}
 	if expiry, ok := expiryOf(c.task); ok && !c.now.Before(expiry) {
-		return fmt.Sprintf("the task has expired: its time passed at %s", expiry.UTC().Format(time.RFC3339))
+		return "the task has expired: its time passed at " + expiry.UTC().Format(time.RFC3339)
 	}
 	return ""
 }

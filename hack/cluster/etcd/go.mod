@@ -2,7 +2,7 @@ module github.com/apitomy/axiom-operator/hack/cluster/etcd
 
 go 1.26.0
 
-require go.etcd.io/etcd/server/v3 v3.7.3
+require go.etcd.io/etcd/server/v3 v3.7.3 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
