@@ -1,7 +1,7 @@
 package controllers
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,8 +38,10 @@ func TestItemsOfADraft(t *testing.T) {
 	}
 	want := []item{
 		{api.ItemWorkflow, "triage", true},
-		{api.ItemActionType, "alpha", false}, {api.ItemActionType, "zeta", false},
-		{api.ItemTool, "ask", true}, {api.ItemTool, "find-logs", true},
+		{api.ItemActionType, "alpha", false},
+		{api.ItemActionType, "zeta", false},
+		{api.ItemTool, "ask", true},
+		{api.ItemTool, "find-logs", true},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(item{})); diff != "" {
 		t.Errorf("items differ (-want +got):\n%s", diff)
@@ -88,8 +90,9 @@ func TestRevisionsOfLibraryItemsFollowTheirContent(t *testing.T) {
 	first := api.NamedTool{Name: "a", ToolSpec: api.ToolSpec{Description: "one", ScriptTemplate: "echo 1"}}
 	second := first
 	second.ScriptTemplate = "echo 2"
-	if revision(first) != revision(first) || revision(first) == revision(second) {
-		t.Errorf("revisions %s, %s and %s: want the same, then another", revision(first), revision(first), revision(second))
+	again := revision(first)
+	if revision(first) != again || again == revision(second) {
+		t.Errorf("revisions %s, %s and %s: want the same, then another", revision(first), again, revision(second))
 	}
 	// What is hashed has no position taken out, whatever it is called.
 	got := revision(first)
@@ -121,7 +124,7 @@ func problemsNamed(severity api.Severity, codes ...string) []api.Problem {
 func many(severity api.Severity, count int) []api.Problem {
 	var problems []api.Problem
 	for i := range count {
-		problems = append(problems, api.Problem{Severity: severity, Code: fmt.Sprint(i)})
+		problems = append(problems, api.Problem{Severity: severity, Code: strconv.Itoa(i)})
 	}
 	return problems
 }

@@ -143,7 +143,13 @@ func agentReadiness(session *api.AgentSession) (ready bool, reason, message stri
 		return false, string(api.SessionFailed), session.Status.LastFailure
 	case api.SessionStopped:
 		return false, string(api.SessionStopped), ""
+	default:
+		return onItsWay(session)
 	}
+}
+
+// onItsWay is the readiness of a session whose agent is not up yet.
+func onItsWay(session *api.AgentSession) (ready bool, reason, message string) {
 	if apimeta.IsStatusConditionFalse(session.Status.Conditions, api.ConditionWithinLimit) {
 		return false, api.ReasonSessionLimit, "the agent waits for a free slot of the namespace"
 	}

@@ -50,8 +50,11 @@ func TestCompositionConditions(t *testing.T) {
 		"a fresh draft": {
 			items: []itemView{{kind: api.ItemWorkflow, name: "w"}},
 			want: []brief{
-				{"Valid", "True", "Valid", ""}, {"AgentReady", "False", "NoSession", ""}, {"TurnPending", "False", "None", ""},
-				{"Reconciled", "True", "Reconciled", ""}, {"Ready", "True", "Reconciled", ""},
+				{"Valid", "True", "Valid", ""},
+				{"AgentReady", "False", "NoSession", ""},
+				{"TurnPending", "False", "None", ""},
+				{"Reconciled", "True", "Reconciled", ""},
+				{"Ready", "True", "Reconciled", ""},
 			},
 		},
 		"a draft without a workflow": {

@@ -30,6 +30,8 @@ func (e *impossibleError) Error() string { return e.reason }
 // next pass gives up.
 func (r *AgentSessionReconciler) apply(ctx context.Context, state sessionState, move sessionMove) error {
 	switch move {
+	case moveNone:
+		return nil
 	case moveAttempt:
 		return r.orGiveUp(ctx, state, r.beginAttempt(ctx, state))
 	case moveCreatePod:

@@ -2,8 +2,10 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +107,7 @@ func TestAnAttemptIsTakenOver(t *testing.T) {
 			b := newBench(t, session, turn)
 			b.steps(session, tc.passes)
 			dying := *b.sessions()
-			lost := fmt.Errorf("lost")
+			lost := errors.New("lost")
 			intercepted := interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
 				Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
 					if _, isPod := object.(*corev1.Pod); isPod && strings.HasPrefix(tc.lose, "create Pod") {
@@ -256,17 +258,18 @@ func TestAFourthSessionWaits(t *testing.T) {
 		objects, sessions = append(objects, session, turn), append(sessions, session)
 	}
 	b := newBench(t, objects...)
-	count := func() (names string) {
+	count := func() string {
+		var names strings.Builder
 		for _, session := range sessions {
 			if get(b, session).Status.TokenHash != "" {
-				names += session.Name[:1]
+				names.WriteString(session.Name[:1])
 			}
 		}
-		return names
+		return names.String()
 	}
 	// The youngest looks first, and still waits for its turn.
-	for i := len(sessions) - 1; i >= 0; i-- {
-		b.steps(sessions[i], 4)
+	for _, session := range slices.Backward(sessions) {
+		b.steps(session, 4)
 	}
 	if got := count(); got != "abc" {
 		t.Fatalf("sessions %q have a pod, want the oldest three", got)

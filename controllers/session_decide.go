@@ -90,25 +90,34 @@ func decideWithoutPod(state sessionState) sessionMove {
 // attemptOver tells whether the live attempt has ended or must end, and why; an
 // empty reason stands for an end in good order.
 func attemptOver(state sessionState, options SessionOptions) (reason string, over bool) {
-	session, pod := state.session, state.pod
-	switch {
-	case session.Spec.Stopped:
+	if state.session.Spec.Stopped {
 		return "", true
-	case pod == nil && session.Status.PodUID != "":
-		return failurePodDeleted, true
-	case pod == nil && state.impossible != "":
-		return state.impossible, true
-	case pod == nil && !hasWork(session):
-		return "", true // nobody waits for it any more
-	case pod != nil && !pod.DeletionTimestamp.IsZero():
-		return failurePodDeleted, true
-	case pod != nil && isEnded(pod):
-		return podEnd(pod), true
+	}
+	if reason, over := podOver(state); over {
+		return reason, true
 	}
 	for _, limit := range attemptLimits(state, options) {
 		if !state.now.Before(limit.at) {
 			return limit.reason, true
 		}
+	}
+	return "", false
+}
+
+// podOver tells whether the attempt's pod is gone, has ended, or can never be.
+func podOver(state sessionState) (reason string, over bool) {
+	session, pod := state.session, state.pod
+	switch {
+	case pod == nil && session.Status.PodUID != "":
+		return failurePodDeleted, true
+	case pod == nil && state.impossible != "":
+		return state.impossible, true
+	case pod == nil:
+		return "", !hasWork(session) // nobody waits for it any more
+	case !pod.DeletionTimestamp.IsZero():
+		return failurePodDeleted, true
+	case isEnded(pod):
+		return podEnd(pod), true
 	}
 	return "", false
 }

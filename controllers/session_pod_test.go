@@ -201,7 +201,8 @@ func TestMergeRuntime(t *testing.T) {
 		"what is unset comes from the second": {api.RuntimeSpec{}, other, other},
 		"what is set stays":                   {full, withoutPlaybook, full},
 		"a command has its own arguments": {
-			api.RuntimeSpec{Command: []string{"mine"}}, withoutPlaybook,
+			api.RuntimeSpec{Command: []string{"mine"}},
+			withoutPlaybook,
 			func() api.RuntimeSpec {
 				want := withoutPlaybook
 				want.Command, want.Args = []string{"mine"}, nil
@@ -209,14 +210,16 @@ func TestMergeRuntime(t *testing.T) {
 			}(),
 		},
 		"arguments alone go to the second's command": {
-			api.RuntimeSpec{Args: []string{"y"}}, api.RuntimeSpec{Command: []string{"c"}, Args: []string{"x"}},
+			api.RuntimeSpec{Args: []string{"y"}},
+			api.RuntimeSpec{Command: []string{"c"}, Args: []string{"x"}},
 			api.RuntimeSpec{Command: []string{"c"}, Args: []string{"y"}},
 		},
 		"a command is not played over by the second's playbook": {
 			api.RuntimeSpec{Command: []string{"mine"}}, api.RuntimeSpec{PlaybookRef: &api.KeyRef{Name: "p"}}, api.RuntimeSpec{Command: []string{"mine"}},
 		},
 		"a playbook stays beside the second's command": {
-			api.RuntimeSpec{PlaybookRef: &api.KeyRef{Name: "p"}}, api.RuntimeSpec{Command: []string{"c"}},
+			api.RuntimeSpec{PlaybookRef: &api.KeyRef{Name: "p"}},
+			api.RuntimeSpec{Command: []string{"c"}},
 			api.RuntimeSpec{PlaybookRef: &api.KeyRef{Name: "p"}, Command: []string{"c"}},
 		},
 	} {

@@ -73,6 +73,7 @@ func sessionReadiness(phase api.SessionPhase) metav1.ConditionStatus {
 		return metav1.ConditionTrue
 	case api.SessionFailed, api.SessionStopped:
 		return metav1.ConditionFalse
+	default:
+		return metav1.ConditionUnknown
 	}
-	return metav1.ConditionUnknown
 }

@@ -100,8 +100,9 @@ func (r *TurnReconciler) step(ctx context.Context, turn *api.Turn) (step, error)
 		return r.work(ctx, turn)
 	case api.TurnAwaitingResolution:
 		return r.resolve(ctx, turn)
+	default:
+		return step{}, nil
 	}
-	return step{}, nil
 }
 
 // report writes the status once, then tells of the transition it made.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/changeset"
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/prompt"
 	"github.com/apitomy/axiom-operator/internal/workflow"
@@ -65,13 +64,13 @@ func TestAClaimIsTheTurnsOnly(t *testing.T) {
 	if got := get(b, comp).Status.Claim; got.UID != "another" {
 		t.Errorf("claim is of %s", got.UID)
 	}
-	if prompt := get(b, session).Status.Prompt; prompt.TurnUID != "uid-of-t-1" || !prompt.Cancel {
-		t.Fatalf("the former turn's prompt is %+v, want it cancelled", prompt)
+	if former := get(b, session).Status.Prompt; former.TurnUID != "uid-of-t-1" || !former.Cancel {
+		t.Fatalf("the former turn's prompt is %+v, want it cancelled", former)
 	}
 	b.reports(session, api.PromptResult{Outcome: api.OutcomeCompleted, Reply: "of the former"})
 	b.settleDown()
-	if prompt := get(b, session).Status.Prompt; prompt.TurnUID != "another" || prompt.Sequence != 2 || prompt.State != api.PromptQueued {
-		t.Errorf("prompt is %+v", prompt)
+	if queued := get(b, session).Status.Prompt; queued.TurnUID != "another" || queued.Sequence != 2 || queued.State != api.PromptQueued {
+		t.Errorf("prompt is %+v", queued)
 	}
 	if get(b, again); again.Status.State != api.TurnWorking || again.Status.Reply != "" {
 		t.Errorf("the new turn is %s with reply %q", again.Status.State, again.Status.Reply)
@@ -357,7 +356,7 @@ func TestEditsBetween(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := editsBetween(tc.records, tc.since, tc.until, changeset.Document(tc.now))
+			got, err := editsBetween(tc.records, tc.since, tc.until, tc.now)
 			if err != nil {
 				t.Fatal(err)
 			}

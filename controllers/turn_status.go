@@ -56,6 +56,7 @@ func turnReadiness(state api.TurnPhase) metav1.ConditionStatus {
 		return metav1.ConditionTrue
 	case api.TurnRejected, api.TurnStale, api.TurnFailed, api.TurnRefused, api.TurnCancelled:
 		return metav1.ConditionFalse
+	default:
+		return metav1.ConditionUnknown
 	}
-	return metav1.ConditionUnknown
 }

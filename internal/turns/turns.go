@@ -171,7 +171,7 @@ func (s stored) bytes(ctx context.Context, reader Reader, namespace string) ([]b
 func SetOf(value any) (changeset.ChangeSet, error) {
 	object, isObject := value.(map[string]any)
 	if !isObject {
-		return changeset.ChangeSet{}, fmt.Errorf("change set is no object")
+		return changeset.ChangeSet{}, errors.New("change set is no object")
 	}
 	text := func(name string) string {
 		s, _ := object[name].(string)
@@ -207,7 +207,7 @@ func document(data []byte) (changeset.Document, error) {
 	}
 	doc, isObject := value.(map[string]any)
 	if !isObject {
-		return nil, fmt.Errorf("workflow is no object")
+		return nil, errors.New("workflow is no object")
 	}
 	return doc, nil
 }
