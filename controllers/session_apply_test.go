@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -217,7 +216,7 @@ func TestAStrangerInTheWayEndsTheStart(t *testing.T) {
 func TestARefusedPodEndsTheStart(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, refusal := range map[string]error{
-		"by a policy": apierrors.NewForbidden(pods, "c-agent-1", fmt.Errorf("violates PodSecurity")),
+		"by a policy": apierrors.NewForbidden(pods, "c-agent-1", errors.New("violates PodSecurity")),
 		"as invalid":  apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "c-agent-1", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
