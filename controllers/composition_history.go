@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,7 @@ func (r *CompositionReconciler) record(ctx context.Context, state compositionSta
 	if newest.data.Generation >= state.comp.Generation {
 		return newest, nil
 	}
-	found, err := turnsOf(ctx, r.Live, state.comp)
+	found, err := r.turnsBehind(ctx, state)
 	if err != nil {
 		return newest, err
 	}
@@ -42,6 +43,17 @@ func (r *CompositionReconciler) record(ctx context.Context, state compositionSta
 		return newest, err
 	}
 	return taken, nil
+}
+
+// turnsBehind are the turns that may have made what is new. The one that the
+// edit names must not be missed because it is younger than the cache.
+func (r *CompositionReconciler) turnsBehind(ctx context.Context, state compositionState) ([]api.Turn, error) {
+	name := state.comp.Annotations[api.AnnotationTurn]
+	if name == "" || slices.ContainsFunc(state.turns, func(turn api.Turn) bool { return turn.Name == name }) {
+		return state.turns, nil
+	}
+	named, err := readTurn(ctx, r.Live, state.comp.Namespace, name)
+	return replaceTurn(state.turns, name, named), err
 }
 
 // takeSnapshot stores a snapshot. One that an earlier life of this controller

@@ -300,3 +300,29 @@ func TestFinishedTurnsArePruned(t *testing.T) {
 		t.Errorf("deleted differ (-want +got):\n%s", diff)
 	}
 }
+
+// The turn that an edit names is looked for, even if the cache does not show it.
+func TestANamedTurnIsNotMissed(t *testing.T) {
+	comp := draft("c")
+	turn := message("t-1", "c", inState(api.TurnAwaitingResolution), withResult("sha256:result"), resolvedAs(api.ResolutionAccepted, "ada"))
+	b := newBench(t, comp, turn)
+	reconcileOne(b, b.compositions(), comp)
+	// The operator wrote the result, and bob edited it before anybody looked.
+	edits(b, comp, "Edited", "bob")
+	annotates(b, comp, turn)
+	r := b.compositions()
+	r.Client = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, isTurns := list.(*api.TurnList); isTurns {
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	if _, err := r.Reconcile(b.ctx, get(b, comp)); err != nil {
+		t.Fatal(err)
+	}
+	if item := get(b, comp).Status.Items[0]; item.LastAuthor != api.AuthorUser {
+		t.Errorf("last author is %s, turn %q; want bob", item.LastAuthor, item.LastTurn)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -128,20 +130,31 @@ func (r *AgentSessionReconciler) checkSecrets(ctx context.Context, namespace str
 	return nil
 }
 
-// isFresh tells whether the session is as it was read: what follows cannot be
-// taken back, and a cache may show what is over.
-func (r *AgentSessionReconciler) isFresh(ctx context.Context, session *api.AgentSession) (bool, error) {
-	live := &api.AgentSession{}
-	if err := r.Direct.Get(ctx, client.ObjectKeyFromObject(session), live); err != nil {
-		return false, wrap("read session", client.IgnoreNotFound(err))
+// modelKeys are the names that the model's Secret gives to variables. Their
+// values go unread, and so does a Secret that is not meant for pods.
+func (r *AgentSessionReconciler) modelKeys(ctx context.Context, state sessionState) ([]string, error) {
+	ref := modelSecret(state)
+	if ref == nil {
+		return nil, nil
 	}
-	return live.UID == session.UID && live.ResourceVersion == session.ResourceVersion, nil
+	secret := &corev1.Secret{}
+	err := r.Direct.Get(ctx, types.NamespacedName{Namespace: state.session.Namespace, Name: ref.Name}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("look at secret %s: %w", ref.Name, err)
+	}
+	if secret.Labels[api.LabelCredential] != "true" {
+		return nil, nil // as checkSecrets tells, also of one that does not exist
+	}
+	return slices.Sorted(maps.Keys(secret.Data)), nil
 }
 
 // createPod makes the network policy before the pod that it guards.
 func (r *AgentSessionReconciler) createPod(ctx context.Context, state sessionState) error {
-	fresh, err := r.isFresh(ctx, state.session)
+	fresh, err := isFresh(ctx, r.Direct, state.session)
 	if err != nil || !fresh {
+		return err
+	}
+	if state.modelKeys, err = r.modelKeys(ctx, state); err != nil {
 		return err
 	}
 	pod, err := agentPod(state, r.Options)
@@ -205,7 +218,7 @@ func (r *AgentSessionReconciler) endAttempt(ctx context.Context, state sessionSt
 	if status.TokenHash == "" {
 		return nil
 	}
-	fresh, err := r.isFresh(ctx, session)
+	fresh, err := isFresh(ctx, r.Direct, session)
 	if err != nil || !fresh {
 		return err
 	}

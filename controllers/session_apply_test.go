@@ -371,23 +371,56 @@ func TestASlotIsNotGivenTwice(t *testing.T) {
 }
 
 func TestATurnThatTheCacheMissesIsNotGone(t *testing.T) {
-	session, turn := sessionWithWork("c")
-	b := newBench(t, session, turn)
-	b.steps(session, 4)
-	b.delivers(session)
-	r := b.sessions()
-	r.Client = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-			if _, isTurn := object.(*api.Turn); isTurn {
-				return apierrors.NewNotFound(schema.GroupResource{Resource: "turns"}, key.Name)
-			}
-			return c.Get(ctx, key, object, opts...)
+	for name, cached := range map[string]func(key client.ObjectKey, object client.Object) error{
+		"nothing": func(key client.ObjectKey, _ client.Object) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "turns"}, key.Name)
 		},
-	})
-	if _, err := r.Reconcile(b.ctx, get(b, session)); err != nil {
-		t.Fatal(err)
+		"a former turn of its name": func(key client.ObjectKey, object client.Object) error {
+			message(key.Name, "c", inState(api.TurnFailed), func(turn *api.Turn) { turn.UID = "former" }).DeepCopyInto(object.(*api.Turn))
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session, turn := sessionWithWork("c")
+			b := newBench(t, session, turn)
+			b.steps(session, 4)
+			b.delivers(session)
+			r := b.sessions()
+			r.Client = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+					if _, isTurn := object.(*api.Turn); isTurn {
+						return cached(key, object)
+					}
+					return c.Get(ctx, key, object, opts...)
+				},
+			})
+			if _, err := r.Reconcile(b.ctx, get(b, session)); err != nil {
+				t.Fatal(err)
+			}
+			if prompt := get(b, session).Status.Prompt; prompt.Cancel {
+				t.Error("its prompt was taken back")
+			}
+		})
 	}
-	if prompt := get(b, session).Status.Prompt; prompt.Cancel {
-		t.Error("its prompt was taken back")
+}
+
+func TestTheRunnerKnowsWhatIsSecret(t *testing.T) {
+	model := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "model", Namespace: teamA, Labels: map[string]string{api.LabelCredential: "true"}},
+		Data:       map[string][]byte{"VENDOR": []byte("abcdefgh"), "API": []byte("12345678")},
+	}
+	session, turn := sessionWithWork("c", func(s *api.AgentSession) {
+		s.Spec.ModelSecretRef = &api.LocalRef{Name: "model"}
+		s.Spec.Runtime.Env = []api.EnvVar{{Name: "MINE", SecretKeyRef: &api.KeyRef{Name: "model", Key: "API"}}, {Name: "PLAIN", Value: "x"}}
+	})
+	b := newBench(t, session, turn, model)
+	b.steps(session, 4)
+	pod := get(b, podOf(get(b, session)))
+	i := slices.IndexFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == "AXIOM_SECRET_ENV" })
+	if i < 0 || pod.Spec.Containers[0].Env[i].Value != "MINE,API,VENDOR" {
+		t.Errorf("environment is %+v", pod.Spec.Containers[0].Env)
+	}
+	if _, text := json2(t, pod); strings.Contains(text, "abcdefgh") || strings.Contains(text, "12345678") {
+		t.Error("the pod has a secret value")
 	}
 }

@@ -64,6 +64,9 @@ type AgentSessionReconciler struct {
 	Clock clock.PassiveClock
 	// Options are the operator's settings.
 	Options SessionOptions
+
+	// since is when this operator began to listen to runners.
+	since time.Time
 }
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
@@ -84,14 +87,21 @@ type sessionState struct {
 	template api.SessionTemplateSpec
 	// impossible tells why no pod can be made, empty when one can.
 	impossible string
+	// modelKeys are the variables that the model's Secret gives; only known when a
+	// pod is made.
+	modelKeys []string
 	// withinLimit is false while the session waits because others of the namespace
 	// fill all slots.
 	withinLimit bool
-	now         time.Time
+	// since is when the operator began to listen: what a runner may have said
+	// before is not held against it.
+	since time.Time
+	now   time.Time
 }
 
 // SetupWithManager registers the controller.
 func (r *AgentSessionReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.since = r.Clock.Now()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.AgentSession{}).
 		Owns(&corev1.Pod{}).
@@ -123,7 +133,7 @@ func (r *AgentSessionReconciler) Reconcile(ctx context.Context, session *api.Age
 }
 
 func (r *AgentSessionReconciler) gather(ctx context.Context, session *api.AgentSession) (sessionState, error) {
-	state := sessionState{session: session, now: r.Clock.Now()}
+	state := sessionState{session: session, since: r.since, now: r.Clock.Now()}
 	var err error
 	state.template, err = ResolveTemplate(ctx, r.Client, session.Namespace, session.Spec.TemplateRef.Name)
 	if apierrors.IsNotFound(err) {

@@ -130,28 +130,36 @@ type attemptLimit struct {
 
 func attemptLimits(state sessionState, options SessionOptions) []attemptLimit {
 	session := state.session
-	if isStarting(session) {
+	switch {
+	case isStarting(session):
 		reason := fmt.Sprintf("the agent was not ready within %s", options.StartTimeout)
 		if trouble := podTrouble(state.pod); trouble != "" {
 			reason += ": " + trouble
 		}
-		return []attemptLimit{{session.Status.StartedAt.Add(options.StartTimeout), reason}}
-	}
-	if !hasWork(session) {
+		return []attemptLimit{{state.heard(session.Status.StartedAt).Add(options.StartTimeout), reason}}
+	case !hasWork(session):
 		return idleLimit(session)
 	}
 	var limits []attemptLimit
 	prompt := session.Status.Prompt
 	if prompt.Cancel && prompt.CancelledAt != nil {
 		limits = append(limits, attemptLimit{
-			prompt.CancelledAt.Add(cancelTimeout), fmt.Sprintf("the agent did not stop within %s of being asked to", cancelTimeout),
+			state.heard(prompt.CancelledAt).Add(cancelTimeout), fmt.Sprintf("the agent did not stop within %s of being asked to", cancelTimeout),
 		})
 	}
 	if session.Status.LastHeartbeatAt != nil {
-		last := latest(session.Status.LastHeartbeatAt, session.Status.LastActivityAt, prompt.QueuedAt)
+		last := state.heard(session.Status.LastHeartbeatAt, session.Status.LastActivityAt, prompt.QueuedAt)
 		limits = append(limits, attemptLimit{last.Add(silenceTimeout), fmt.Sprintf("the agent's runner was silent for %s", silenceTimeout)})
 	}
 	return limits
+}
+
+// heard is the latest of the times, but not before the operator listened.
+func (s sessionState) heard(times ...*metav1.Time) time.Time {
+	if last := latest(times...); last.After(s.since) {
+		return last
+	}
+	return s.since
 }
 
 // latest of the times that are set, zero if none is.

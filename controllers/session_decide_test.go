@@ -72,6 +72,9 @@ func TestDecideSession(t *testing.T) {
 	impossible := func(s *sessionState) { s.impossible = "no template" }
 	never := func(s *sessionState) { s.session.Spec.IdleTimeout = &metav1.Duration{} }
 
+	// restarted is an operator that has listened for two minutes only.
+	restarted := func(s *sessionState) { s.since = s.now.Add(-2 * time.Minute) }
+
 	for name, tc := range map[string]struct {
 		given   sessionCase
 		move    sessionMove
@@ -124,6 +127,10 @@ func TestDecideSession(t *testing.T) {
 		"an agent that did something since":         {given: sessionCase{prompt: done, hasPod: true, how: both(after(30*time.Minute), func(s *sessionState) { s.session.Status.LastActivityAt = at(10 * time.Minute) })}, move: moveNone, again: 10 * time.Minute, prompt: done},
 		"an idle agent that shall stay":             {given: sessionCase{prompt: done, hasPod: true, how: both(never, after(24*time.Hour))}, move: moveNone, prompt: done},
 		"an agent whose turn is over":               {given: sessionCase{prompt: delivered, hasPod: true, how: over}, move: moveNone, again: time.Minute, prompt: delivered},
+		"a start that an operator missed":           {given: sessionCase{prompt: queued, hasPod: true, isStarting: true, how: both(after(time.Hour), restarted)}, move: moveNone, again: 3 * time.Minute, prompt: queued},
+		"a silence that an operator missed":         {given: sessionCase{prompt: delivered, hasPod: true, how: both(heartbeat, after(time.Hour), restarted)}, move: moveNone, again: 3 * time.Minute, prompt: delivered},
+		"an answer that an operator missed":         {given: sessionCase{prompt: delivered, hasPod: true, how: both(cancelled, after(time.Hour), func(s *sessionState) { s.since = s.now })}, move: moveNone, again: time.Minute, prompt: delivered},
+		"idling does not depend on who listens":     {given: sessionCase{prompt: done, hasPod: true, how: both(after(30*time.Minute), restarted)}, move: moveEnd, prompt: done},
 		"a ready agent that may be fetching":        {given: sessionCase{prompt: queued, hasPod: true, how: gone}, move: moveNone, again: time.Minute, prompt: queued},
 		"a starting agent that cannot have fetched": {given: sessionCase{prompt: queued, hasPod: true, isStarting: true, how: gone}, move: moveNone, again: 5 * time.Minute, prompt: done},
 	} {

@@ -43,7 +43,7 @@ func agentPod(state sessionState, options SessionOptions) (*corev1.Pod, error) {
 		ImagePullPolicy: options.PullPolicy,
 		Command:         command,
 		WorkingDir:      workPath,
-		Env:             agentEnvironment(session, runtime, options),
+		Env:             agentEnvironment(state, runtime, options),
 		EnvFrom:         modelEnvironment(state),
 		Resources:       defaultResources(runtime.Resources),
 		SecurityContext: restrictedContainer(),
@@ -101,7 +101,8 @@ func agentMeta(session *api.AgentSession) metav1.ObjectMeta {
 	}
 }
 
-func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, options SessionOptions) []corev1.EnvVar {
+func agentEnvironment(state sessionState, runtime api.RuntimeSpec, options SessionOptions) []corev1.EnvVar {
+	session := state.session
 	env := []corev1.EnvVar{
 		{Name: "AXIOM_API_URL", Value: options.Gateway.URL},
 		{Name: "AXIOM_SESSION_ID", Value: session.Namespace + "/" + session.Name},
@@ -110,8 +111,8 @@ func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, option
 		{Name: "HOME", Value: workPath},
 		{Name: "AXIOM_SESSION_ATTEMPT", Value: strconv.Itoa(int(session.Status.Attempt))},
 	}
-	if names := secretVariables(runtime.Env); names != "" {
-		env = append(env, corev1.EnvVar{Name: "AXIOM_SECRET_ENV", Value: names})
+	if names := slices.Concat(secretVariables(runtime.Env), state.modelKeys); len(names) > 0 {
+		env = append(env, corev1.EnvVar{Name: "AXIOM_SECRET_ENV", Value: strings.Join(names, ",")})
 	}
 	if ref := session.Spec.CompositionRef; ref != nil {
 		env = append(env, corev1.EnvVar{Name: "AXIOM_COMPOSITION_ID", Value: session.Namespace + "/" + ref.Name})
@@ -127,21 +128,26 @@ func agentEnvironment(session *api.AgentSession, runtime api.RuntimeSpec, option
 }
 
 // secretVariables tells the runner whose values it must not pass on.
-func secretVariables(env []api.EnvVar) string {
+func secretVariables(env []api.EnvVar) []string {
 	var names []string
 	for _, variable := range env {
 		if variable.SecretKeyRef != nil {
 			names = append(names, variable.Name)
 		}
 	}
-	return strings.Join(names, ",")
+	return names
+}
+
+// modelSecret names the Secret with the model's credentials, nil when there is none.
+func modelSecret(state sessionState) *api.LocalRef {
+	if ref := state.session.Spec.ModelSecretRef; ref != nil {
+		return ref
+	}
+	return state.template.ModelSecretRef
 }
 
 func modelEnvironment(state sessionState) []corev1.EnvFromSource {
-	ref := state.session.Spec.ModelSecretRef
-	if ref == nil {
-		ref = state.template.ModelSecretRef
-	}
+	ref := modelSecret(state)
 	if ref == nil {
 		return nil
 	}

@@ -44,6 +44,9 @@ type TurnReconciler struct {
 	// StartTimeout is what a turn's agent has to come up, waiting for a free slot
 	// included; 5 minutes when zero.
 	StartTimeout time.Duration
+
+	// since is when this operator began to listen to runners.
+	since time.Time
 }
 
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns,verbs=get;list;watch;patch
@@ -69,6 +72,7 @@ type step struct {
 
 // SetupWithManager registers the controller.
 func (r *TurnReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.since = r.Clock.Now()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Turn{}).
 		Watches(&api.AgentSession{}, handler.EnqueueRequestsFromMapFunc(r.workingTurnsOf)).

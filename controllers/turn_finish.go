@@ -36,6 +36,9 @@ func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.C
 	}
 	status := &turn.Status
 	status.Reply, status.ReplyRef, status.Usage = result.Reply, result.ReplyRef, result.Usage
+	if err := r.keepReply(ctx, turn); err != nil {
+		return err
+	}
 	switch {
 	case result.Outcome == api.OutcomeFailed:
 		failAgent(turn, comp, result.Detail, r.now())
@@ -48,6 +51,21 @@ func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.C
 	err := r.combine(ctx, turn)
 	if isBeyondRepair(err) {
 		failAgent(turn, comp, "The turn's change sets cannot be combined: "+err.Error(), r.now())
+		return nil
+	}
+	return err
+}
+
+// keepReply makes a long reply the turn's too: it was stored for the session,
+// which may go sooner. A reply that is lost is no reason to lose the turn.
+func (r *TurnReconciler) keepReply(ctx context.Context, turn *api.Turn) error {
+	ref := turn.Status.ReplyRef
+	if ref == nil {
+		return nil
+	}
+	err := r.content().Share(ctx, turn, ref.Digest)
+	if isBeyondRepair(err) {
+		turn.Status.ReplyRef = nil
 		return nil
 	}
 	return err
@@ -126,7 +144,7 @@ func (r *TurnReconciler) keepCombined(ctx context.Context, turn *api.Turn, combi
 // isBeyondRepair tells whether what a turn recorded is lost or was changed, so
 // that no repetition helps.
 func isBeyondRepair(err error) bool {
-	return errors.Is(err, turns.ErrDamaged) || errors.Is(err, content.ErrDamaged) || apierrors.IsNotFound(err)
+	return errors.Is(err, turns.ErrDamaged) || errors.Is(err, content.ErrDamaged) || errors.Is(err, content.ErrGone) || apierrors.IsNotFound(err)
 }
 
 // failAgent ends a turn whose agent failed, and says to the person what became

@@ -102,6 +102,9 @@ func (r *TurnReconciler) accept(ctx context.Context, turn *api.Turn, comp *api.C
 		settle(turn, api.TurnStale, api.ReasonBaseChanged, rejection.Code+": "+rejection.Reason)
 		return nil
 	}
+	if fresh, err := isFresh(ctx, r.Direct, turn); err != nil || !fresh {
+		return err
+	}
 	return r.write(ctx, turn, comp, result)
 }
 

@@ -476,3 +476,76 @@ func TestAnEditBetweenTheLookAndTheWriteWins(t *testing.T) {
 		t.Errorf("the draft has %q, the turn is %s", got, turn.Status.State)
 	}
 }
+
+// A cache that is behind shows a turn that waits, although it was settled.
+func TestAnOldViewOfATurnDoesNothing(t *testing.T) {
+	t.Run("accepting", func(t *testing.T) {
+		b, comp, turn := waitingBench(t)
+		resolves("Accepted")(b, comp, turn)
+		old := get(b, turn).DeepCopy()
+		edits(b, comp, "Edited", "bob")
+		b.settleDown()
+		if get(b, turn); turn.Status.State != api.TurnStale {
+			t.Fatalf("turn is %s", turn.Status.State)
+		}
+		edits(b, comp, "End", "bob") // the base is back, but the turn is over
+		reconcileOne(b, b.compositions(), comp)
+		if _, err := b.turns().Reconcile(b.ctx, old); err != nil && !apierrors.IsConflict(err) {
+			t.Error(err)
+		}
+		if got := endName(t, get(b, comp)); got != "End" {
+			t.Errorf("the draft has %q", got)
+		}
+	})
+	t.Run("claiming", func(t *testing.T) {
+		comp, turn := draft("c"), message("t-1", "c")
+		b := newBench(t, comp, turn)
+		reconcileOne(b, b.turns(), turn) // it is owned, and waits
+		old := get(b, turn).DeepCopy()
+		b.settleDown()
+		b.reports(agentOf("c"), api.PromptResult{Outcome: api.OutcomeCompleted})
+		b.settleDown()
+		if _, err := b.turns().Reconcile(b.ctx, old); err != nil && !apierrors.IsConflict(err) {
+			t.Error(err)
+		}
+		if get(b, comp); comp.Status.Claim != nil || comp.Status.TurnCount != 1 {
+			t.Errorf("claim %+v, count %d", comp.Status.Claim, comp.Status.TurnCount)
+		}
+	})
+	t.Run("queuing", func(t *testing.T) {
+		comp, turn := draft("c"), message("t-1", "c")
+		b := newBench(t, comp, turn)
+		reconcileOne(b, b.compositions(), comp)
+		reconcileOne(b, b.turns(), turn)
+		old := get(b, turn).DeepCopy()
+		note(b, turn, func(turn *api.Turn) { turn.Status.State = api.TurnFailed })
+		if _, err := b.turns().Reconcile(b.ctx, old); err != nil && !apierrors.IsConflict(err) {
+			t.Error(err)
+		}
+		if prompt := get(b, agentOf("c")).Status.Prompt; prompt != nil {
+			t.Errorf("prompt is %+v", prompt)
+		}
+	})
+}
+
+func TestTheNewerIsNotSupersededByTheOlder(t *testing.T) {
+	b, comp, older := waitingBench(t)
+	newer := message("t-2", "c")
+	if err := b.client.Create(b.ctx, newer); err != nil {
+		t.Fatal(err)
+	}
+	b.settleDown()
+	session := agentOf("c")
+	b.delivers(session)
+	b.proposes(newer, rename("end-1", "Newer"))
+	b.reports(session, api.PromptResult{Outcome: api.OutcomeCompleted})
+	for range 3 { // before the composition says which one waits
+		reconcileOne(b, b.turns(), newer)
+	}
+	if get(b, comp); comp.Status.PendingTurn != older.Name {
+		t.Fatalf("pending turn is %q", comp.Status.PendingTurn)
+	}
+	if get(b, newer); newer.Status.State != api.TurnAwaitingResolution {
+		t.Errorf("the newer is %s: %s", newer.Status.State, newer.Status.Detail)
+	}
+}

@@ -58,6 +58,9 @@ func (r *TurnReconciler) claim(ctx context.Context, turn *api.Turn, comp *api.Co
 	if !isHistoryCurrent(comp) {
 		return false, nil
 	}
+	if fresh, err := isFresh(ctx, r.Direct, turn); err != nil || !fresh {
+		return false, err
+	}
 	base, err := r.storeBase(ctx, turn, comp)
 	if err != nil {
 		return false, err

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/content"
 )
 
 func TestATurnFromMessageToResult(t *testing.T) {
@@ -466,5 +467,48 @@ func TestATurnDoesNotWaitForEver(t *testing.T) {
 	reconcileOne(b, b.turns(), turn)
 	if get(b, turn); turn.Status.State != api.TurnFailed || turn.Status.Detail != detailTimedOut {
 		t.Errorf("turn is %s: %q", turn.Status.State, turn.Status.Detail)
+	}
+}
+
+func TestAStartThatNobodyCouldReportIsNotHeldAgainstTheAgent(t *testing.T) {
+	turn := message("t-1", "triage")
+	b := newBench(t, draft("triage"), turn)
+	b.settleDown()
+	b.advance(20 * time.Minute)
+	r := b.turns()
+	r.since = b.clock.Now().Add(-time.Minute)
+	result, err := r.Reconcile(b.ctx, get(b, turn))
+	if err != nil || result.RequeueAfter != 4*time.Minute {
+		t.Errorf("it looks again in %s (%v)", result.RequeueAfter, err)
+	}
+}
+
+func TestALongReplyIsTheTurnsToo(t *testing.T) {
+	turn, session := message("t-1", "triage"), agentOf("triage")
+	b := newBench(t, draft("triage"), turn)
+	b.settleDown()
+	ref, err := content.Store{Client: b.client}.Put(b.ctx, get(b, session), []byte(strings.Repeat("long ", 2000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.reports(session, api.PromptResult{Outcome: api.OutcomeCompleted, ReplyRef: &ref})
+	b.settleDown()
+	if get(b, turn); turn.Status.ReplyRef == nil || *turn.Status.ReplyRef != ref {
+		t.Fatalf("reply is %+v", turn.Status.ReplyRef)
+	}
+	object := get(b, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: content.Name(ref.Digest), Namespace: teamA}})
+	if !isOwnedBy(object, turn.UID) || !isOwnedBy(object, session.UID) {
+		t.Errorf("owners are %+v", object.OwnerReferences)
+	}
+}
+
+func TestALostReplyIsNoFailure(t *testing.T) {
+	turn, session := message("t-1", "triage"), agentOf("triage")
+	b := newBench(t, draft("triage"), turn)
+	b.settleDown()
+	b.reports(session, api.PromptResult{Outcome: api.OutcomeCompleted, ReplyRef: &api.ContentRef{Digest: content.Digest([]byte("lost"))}})
+	b.settleDown()
+	if get(b, turn); turn.Status.State != api.TurnCompleted || turn.Status.ReplyRef != nil {
+		t.Errorf("turn is %s, reply %+v", turn.Status.State, turn.Status.ReplyRef)
 	}
 }

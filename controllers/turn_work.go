@@ -75,11 +75,11 @@ func (r *TurnReconciler) awaitStart(turn *api.Turn, done step, trouble string) s
 // queue puts the turn's prompt into the session. A prompt before it belongs to
 // a turn that is over: it is taken back first.
 func (r *TurnReconciler) queue(ctx context.Context, turn *api.Turn, session *api.AgentSession, done step) (step, error) {
-	fresh, err := readTurn(ctx, r.Direct, turn.Namespace, turn.Name)
-	if err != nil {
+	fresh, err := isFresh(ctx, r.Direct, turn)
+	if err != nil || !fresh {
 		return done, err
 	}
-	if fresh != nil && len(fresh.Status.ChangeSets) > 0 {
+	if len(turn.Status.ChangeSets) > 0 {
 		// There was a session before this one, and what its agent did would be done
 		// again.
 		failAgent(turn, done.comp, detailPodLost, r.now())
@@ -132,9 +132,11 @@ func (r *TurnReconciler) tend(ctx context.Context, turn *api.Turn, session *api.
 	startLeft, isStarting := r.startLeft(session)
 	switch {
 	case prompt.State == api.PromptLost:
-		if err := r.decideLost(ctx, turn, session); err != nil {
+		// What the agent did last must not be missed.
+		if fresh, err := isFresh(ctx, r.Direct, turn); err != nil || !fresh {
 			return done, err
 		}
+		decideLost(turn, prompt, now)
 		return done, r.updateSession(ctx, session)
 	case turn.Spec.Interrupt || left <= 0:
 		if withdrawPrompt(session, now) {
@@ -152,27 +154,20 @@ func (r *TurnReconciler) tend(ctx context.Context, turn *api.Turn, session *api.
 	return done, nil
 }
 
-// decideLost decides about a prompt whose pod is gone: it is given to another pod
-// once, unless the agent did something with it already.
-func (r *TurnReconciler) decideLost(ctx context.Context, turn *api.Turn, session *api.AgentSession) error {
-	prompt := session.Status.Prompt
-	// What was accepted last must not be missed.
-	fresh, err := readTurn(ctx, r.Direct, turn.Namespace, turn.Name)
-	if err != nil || fresh == nil {
-		return err
-	}
+// decideLost decides about a prompt whose pod is gone: it is given to another
+// pod once, unless the agent did something with it already.
+func decideLost(turn *api.Turn, prompt *api.SessionPrompt, now time.Time) {
 	lost := api.PromptResult{Outcome: api.OutcomeFailed, Detail: detailPodLost}
 	switch {
 	case prompt.Cancel && !turn.Spec.Interrupt:
 		lost.Detail = detailTimedOut
 	case prompt.Cancel:
 		lost.Detail = detailIgnored
-	case len(fresh.Status.ChangeSets) == 0 && prompt.Restarts == 0:
-		requeuePrompt(prompt, r.Clock.Now())
-		return nil
+	case len(turn.Status.ChangeSets) == 0 && prompt.Restarts == 0:
+		requeuePrompt(prompt, now)
+		return
 	}
 	concludePrompt(prompt, lost)
-	return nil
 }
 
 // deadline is when the operator ends the turn.
@@ -191,7 +186,12 @@ func (r *TurnReconciler) startLeft(session *api.AgentSession) (left time.Duratio
 	if prompt.State != api.PromptQueued || prompt.QueuedAt == nil || isReady(session) {
 		return 0, false
 	}
-	return prompt.QueuedAt.Add(r.startTimeout()).Sub(r.Clock.Now()), true
+	queued := prompt.QueuedAt.Time
+	if queued.Before(r.since) {
+		// Nobody could have told a former operator in the meantime.
+		queued = r.since
+	}
+	return queued.Add(r.startTimeout()).Sub(r.Clock.Now()), true
 }
 
 // startTrouble tells why an agent does not come up, as far as its session knows.

@@ -36,6 +36,9 @@ const (
 	nameDigits = 40
 )
 
+// ErrGone says that a value is not there to be shared, or no longer.
+var ErrGone = errors.New("content is gone")
+
 // ErrDamaged says that what is stored under a name is not what it stands for.
 var ErrDamaged = errors.New("stored content is damaged")
 
@@ -77,7 +80,10 @@ func (s Store) Put(ctx context.Context, owner client.Object, data []byte) (api.C
 		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrGone):
+		return ref, fmt.Errorf("store content %s: it is deleted each time", ref.Digest)
+	case err != nil:
 		return ref, fmt.Errorf("store content %s: %w", ref.Digest, err)
 	}
 	return ref, nil
@@ -106,6 +112,22 @@ func (s Store) Get(ctx context.Context, namespace, digest string) ([]byte, error
 	return verified(object, digest)
 }
 
+// Share makes an object one more owner of a value that is stored in its
+// namespace.
+func (s Store) Share(ctx context.Context, owner client.Object, digest string) error {
+	reference, err := s.ownerReference(owner)
+	if err != nil {
+		return err
+	}
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		return s.adopt(ctx, types.NamespacedName{Namespace: owner.GetNamespace(), Name: Name(digest)}, digest, reference)
+	})
+	if err != nil {
+		return fmt.Errorf("share content %s: %w", digest, err)
+	}
+	return nil
+}
+
 // adopt adds an owner to the value that is there.
 func (s Store) adopt(ctx context.Context, name types.NamespacedName, digest string, owner metav1.OwnerReference) error {
 	object := &corev1.ConfigMap{}
@@ -116,7 +138,7 @@ func (s Store) adopt(ctx context.Context, name types.NamespacedName, digest stri
 		return err
 	}
 	if !object.DeletionTimestamp.IsZero() {
-		return errGone
+		return ErrGone
 	}
 	if slices.ContainsFunc(object.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID }) {
 		return nil
@@ -125,18 +147,15 @@ func (s Store) adopt(ctx context.Context, name types.NamespacedName, digest stri
 	return goneOr(s.Client.Update(ctx, object))
 }
 
-// errGone says that the value went away while it was being shared.
-var errGone = errors.New("content was deleted meanwhile")
-
 func goneOr(err error) error {
 	if apierrors.IsNotFound(err) {
-		return errGone
+		return ErrGone
 	}
 	return err
 }
 
 func isRace(err error) bool {
-	return errors.Is(err, errGone) || apierrors.IsConflict(err)
+	return errors.Is(err, ErrGone) || apierrors.IsConflict(err)
 }
 
 func (s Store) ownerReference(owner client.Object) (metav1.OwnerReference, error) {

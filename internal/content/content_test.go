@@ -241,6 +241,26 @@ func TestPuttingSurvivesRaces(t *testing.T) {
 	}
 }
 
+func TestSharing(t *testing.T) {
+	c := newClient(t, interceptor.Funcs{})
+	s := content.Store{Client: c}
+	ref, err := s.Put(t.Context(), owner("a"), []byte("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Share(t.Context(), owner("b"), ref.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"Turn/a", "Turn/b"}, ownersOf(stored(t, c, ref.Digest))); diff != "" {
+		t.Errorf("owners differ (-want +got):\n%s", diff)
+	}
+	if err := s.Share(t.Context(), owner("b"), content.Digest([]byte("other"))); !errors.Is(err, content.ErrGone) {
+		t.Errorf("error %v, want that there is none", err)
+	}
+}
+
 func TestADyingValueIsNotAdopted(t *testing.T) {
 	c := newClient(t, interceptor.Funcs{})
 	digest := content.Digest([]byte("hello"))

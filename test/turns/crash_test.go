@@ -84,17 +84,19 @@ func forgetAttempts(object map[string]any) {
 }
 
 var _ = Describe("An operator that dies at any write", func() {
-	explore := func(ctx context.Context, play func(w *world, comp *api.Composition)) {
+	explore := func(ctx context.Context, every int, play func(w *world, comp *api.Composition)) {
 		GinkgoHelper()
-		outcome, err := crash.Explore(ctx, scenario(play))
+		story := scenario(play)
+		story.Every = every
+		outcome, err := crash.Explore(ctx, story)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(outcome.Report()).To(BeEmpty())
 		Expect(outcome.Struck).To(BeNumerically(">=", outcome.Plays*3/4), "faults that struck")
-		GinkgoWriter.Printf("%d writes, %d plays\n", outcome.Writes, outcome.Plays)
+		AddReportEntry("plays", outcome.Plays)
 	}
 
 	It("comes to the same end with a turn that is accepted", func(ctx SpecContext) {
-		explore(ctx, func(w *world, comp *api.Composition) {
+		explore(ctx, 1, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
 			w.works(turn, session, "First", "Result")
@@ -108,7 +110,7 @@ var _ = Describe("An operator that dies at any write", func() {
 	}, SpecTimeout(20*time.Minute))
 
 	It("comes to the same end with a pod that is lost and a turn that fails", func(ctx SpecContext) {
-		explore(ctx, func(w *world, comp *api.Composition) {
+		explore(ctx, 1, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
 			w.reaches(turn, api.TurnWorking)
@@ -123,6 +125,31 @@ var _ = Describe("An operator that dies at any write", func() {
 			w.settles(comp, session)
 		})
 	}, SpecTimeout(20*time.Minute))
+
+	It("comes to the same end with turns that are deleted, superseded and detected", func(ctx SpecContext) {
+		explore(ctx, 3, func(w *world, comp *api.Composition) {
+			session := w.session(comp)
+			deleted := w.asks("t-1", comp)
+			w.reaches(deleted, api.TurnWorking)
+			w.takes(session)
+			Expect(bob.Delete(w.ctx, deleted)).To(Succeed())
+			sees(w, session, func(g Gomega, session *api.AgentSession) { g.Expect(session.Status.Prompt.Cancel).To(BeTrue()) })
+			w.ends(session, api.PromptResult{Outcome: api.OutcomeInterrupted})
+			w.rests(comp, "")
+
+			older, newer := w.asks("t-2", comp), w.turn("t-3", comp)
+			w.works(older, session, "Older")
+			w.rests(comp, "t-2")
+			Expect(bob.Create(w.ctx, newer)).To(Succeed())
+			w.works(newer, session, "Newer")
+			w.reaches(older, api.TurnStale)
+			w.rests(comp, "t-3")
+			w.edits(alice, comp, "end-1", "Newer")
+			w.reaches(newer, api.TurnApplied)
+			w.rests(fresh(w, comp), "")
+			w.settles(comp, session)
+		})
+	}, SpecTimeout(20*time.Minute))
 })
 
 // settles waits until what the composition says of its session is the last word.
@@ -131,9 +158,8 @@ func (w *world) settles(comp *api.Composition, session *api.AgentSession) {
 	Eventually(func() error {
 		fresh(w, session)
 		fresh(w, comp)
-		isReady := isTrue(comp.Status.Conditions, api.ConditionAgentReady)
-		wantsReady := session.Status.Phase == api.SessionReady
-		if session.Status.CurrentTurn != "" || isReady != wantsReady || session.Status.Prompt.State != api.PromptDone {
+		said := reasonOf(comp.Status.Conditions, api.ConditionAgentReady)
+		if session.Status.CurrentTurn != "" || said != string(session.Status.Phase) || session.Status.Prompt.State != api.PromptDone {
 			return errors.New("the session is not at rest")
 		}
 		return nil
