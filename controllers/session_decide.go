@@ -136,7 +136,7 @@ func attemptLimits(state sessionState, options SessionOptions) []attemptLimit {
 		if trouble := podTrouble(state.pod); trouble != "" {
 			reason += ": " + trouble
 		}
-		return []attemptLimit{{state.heard(session.Status.StartedAt).Add(options.StartTimeout), reason}}
+		return []attemptLimit{{latest(state.since, session.Status.StartedAt).Add(options.StartTimeout), reason}}
 	case !hasWork(session):
 		return idleLimit(session)
 	}
@@ -144,27 +144,19 @@ func attemptLimits(state sessionState, options SessionOptions) []attemptLimit {
 	prompt := session.Status.Prompt
 	if prompt.Cancel && prompt.CancelledAt != nil {
 		limits = append(limits, attemptLimit{
-			state.heard(prompt.CancelledAt).Add(cancelTimeout), fmt.Sprintf("the agent did not stop within %s of being asked to", cancelTimeout),
+			latest(state.since, prompt.CancelledAt).Add(cancelTimeout), fmt.Sprintf("the agent did not stop within %s of being asked to", cancelTimeout),
 		})
 	}
 	if session.Status.LastHeartbeatAt != nil {
-		last := state.heard(session.Status.LastHeartbeatAt, session.Status.LastActivityAt, prompt.QueuedAt)
+		last := latest(state.since, session.Status.LastHeartbeatAt, session.Status.LastActivityAt, prompt.QueuedAt)
 		limits = append(limits, attemptLimit{last.Add(silenceTimeout), fmt.Sprintf("the agent's runner was silent for %s", silenceTimeout)})
 	}
 	return limits
 }
 
-// heard is the latest of the times, but not before the operator listened.
-func (s sessionState) heard(times ...*metav1.Time) time.Time {
-	if last := latest(times...); last.After(s.since) {
-		return last
-	}
-	return s.since
-}
-
-// latest of the times that are set, zero if none is.
-func latest(times ...*metav1.Time) time.Time {
-	found := time.Time{}
+// latest of the times that are set and the moment since, which may be zero.
+func latest(since time.Time, times ...*metav1.Time) time.Time {
+	found := since
 	for _, t := range times {
 		if t != nil && t.After(found) {
 			found = t.Time
@@ -179,7 +171,7 @@ func idleLimit(session *api.AgentSession) []attemptLimit {
 	if set := session.Spec.IdleTimeout; set != nil {
 		timeout = set.Duration
 	}
-	last := latest(session.Status.StartedAt, session.Status.LastActivityAt)
+	last := latest(time.Time{}, session.Status.StartedAt, session.Status.LastActivityAt)
 	if timeout <= 0 || last.IsZero() {
 		return nil
 	}

@@ -186,12 +186,8 @@ func (r *TurnReconciler) startLeft(session *api.AgentSession) (left time.Duratio
 	if prompt.State != api.PromptQueued || prompt.QueuedAt == nil || isReady(session) {
 		return 0, false
 	}
-	queued := prompt.QueuedAt.Time
-	if queued.Before(r.since) {
-		// Nobody could have told a former operator in the meantime.
-		queued = r.since
-	}
-	return queued.Add(r.startTimeout()).Sub(r.Clock.Now()), true
+	// While no operator listened, nobody could have said that the agent is there.
+	return latest(r.since, prompt.QueuedAt).Add(r.startTimeout()).Sub(r.Clock.Now()), true
 }
 
 // startTrouble tells why an agent does not come up, as far as its session knows.
