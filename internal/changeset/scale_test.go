@@ -3,9 +3,11 @@ package changeset_test
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/apitomy/axiom-operator/internal/changeset"
+	"github.com/apitomy/axiom-operator/internal/testing/cputime"
 )
 
 // large returns a document of n nodes and 4 n edges.
@@ -95,6 +97,31 @@ func TestCostGrowsWithItsInput(t *testing.T) {
 	}
 }
 
+// A node takes at most twice the allocations in a document of the greatest size,
+// with as many operations as nodes and with a single one.
+func TestCostOfANodeIsFlat(t *testing.T) {
+	for name, count := range map[string]func(n int) int{
+		"operations on every node": func(n int) int { return n },
+		"one operation":            func(int) int { return 1 },
+	} {
+		perNode := func(n int) float64 {
+			doc := large(n)
+			set := changeSetOf(t, doc, manyOps(count(n), n))
+			return testing.AllocsPerRun(2, func() {
+				if _, _, rejection := changeset.ApplyChecked(doc, set); rejection != nil {
+					t.Fatal(rejection)
+				}
+			}) / float64(n)
+		}
+		small := perNode(10)
+		for _, n := range []int{100, 1000} {
+			if cost := perNode(n); cost > 2*small {
+				t.Errorf("%s: %.1f allocations for each of %d nodes, %.1f for each of 10", name, cost, n, small)
+			}
+		}
+	}
+}
+
 func choose[T any](second bool, b, a T) T {
 	if second {
 		return b
@@ -114,6 +141,37 @@ func TestManyOperationsOnALargeDocument(t *testing.T) {
 	}
 }
 
+// As many operations as the document has nodes, of every kind, against the revision they were written for.
+func BenchmarkCoreApply(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			doc := large(n)
+			set := changeSetOf(b, doc, manyOps(n, n))
+			cputime.Loop(b, func() {
+				if _, _, rejection := changeset.ApplyChecked(doc, set); rejection != nil {
+					b.Fatal(rejection)
+				}
+			})
+		})
+	}
+}
+
+// One operation, which costs what it takes to name a document before and after.
+func BenchmarkCoreApplyOne(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			doc := large(n)
+			op := map[string]any{"op": "updateNode", "id": nodeName(n / 2), "patch": map[string]any{"config": map[string]any{"timeout": "PT1M"}}}
+			set := changeSetOf(b, doc, []any{op})
+			cputime.Loop(b, func() {
+				if _, _, rejection := changeset.ApplyChecked(doc, set); rejection != nil {
+					b.Fatal(rejection)
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkRevision(b *testing.B) {
 	for _, n := range []int{500, 1000, 2000} {
 		doc := large(n)
@@ -123,14 +181,6 @@ func BenchmarkRevision(b *testing.B) {
 				revision(b, doc)
 			}
 		})
-	}
-}
-
-func BenchmarkApply(b *testing.B) {
-	doc, ops := large(1000), manyOps(1000, 1000)
-	b.ReportAllocs()
-	for b.Loop() {
-		apply(b, doc, ops)
 	}
 }
 
@@ -146,17 +196,16 @@ func BenchmarkApplyRenames(b *testing.B) {
 	}
 }
 
-func BenchmarkInverse(b *testing.B) {
+func BenchmarkCoreInverse(b *testing.B) {
 	doc, ops := large(1000), manyOps(1000, 1000)
 	set := changeset.ChangeSet{Ops: ops}
-	b.ReportAllocs()
-	for b.Loop() {
+	cputime.Loop(b, func() {
 		inverse, rejection := changeset.Inverse(doc, set)
 		if rejection != nil {
 			b.Fatal(rejection)
 		}
 		runtime.KeepAlive(inverse)
-	}
+	})
 }
 
 func BenchmarkUndo(b *testing.B) {

@@ -216,20 +216,35 @@ func (e *entry) isNoObject() bool { return e.object == nil }
 // touching tells edges that begin or end at a node from others.
 func touching(nodeID string) func(edge *entry) bool {
 	node := textOf(nodeID)
-	return func(edge *entry) bool { return edge.source == node || edge.target == node }
+	return func(edge *entry) bool {
+		return edge.source.sum == node.sum && edge.source == node || edge.target.sum == node.sum && edge.target == node
+	}
 }
 
 // text is a JSON value where a string is looked for. Whatever is none is the
 // zero text, which no string equals, not even the empty one.
 type text struct {
-	value    string
+	// sum stands first: it tells nearly all texts apart, and looking through
+	// thousands of them takes most of the time of an operation.
+	sum      uint32
 	isString bool
+	value    string
 }
 
 func textOf(v any) text {
 	s, ok := v.(string)
-	return text{value: s, isString: ok}
+	return text{sum: sumOf(s), isString: ok, value: s}
+}
+
+// sumOf is the FNV-1a hash of s.
+func sumOf(s string) uint32 {
+	const basis, prime = 2166136261, 16777619
+	sum := uint32(basis)
+	for i := range len(s) {
+		sum = (sum ^ uint32(s[i])) * prime
+	}
+	return sum
 }
 
 // names tells whether t is the id of an entry.
-func (t text) names(e *entry) bool { return e.id == t }
+func (t text) names(e *entry) bool { return e.id.sum == t.sum && e.id == t }

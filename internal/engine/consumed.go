@@ -51,7 +51,17 @@ func (s *stepper) consume(node, id string, arrived time.Time) {
 	s.Consumed[node] = s.Consumed[node].with(id, arrived)
 }
 
-// identity tells events apart: the same id from two sources is two events. Escaping keeps the two parts apart.
 func (r *receiver) identity() string {
-	return url.PathEscape(r.text("eventSourceId")) + "/" + r.text("id")
+	return EventIdentity(r.text("eventSourceId"), r.text("id"))
+}
+
+// EventIdentity tells events apart: the same id from two sources is two events. Escaping keeps the two parts apart.
+func EventIdentity(eventSourceID, id string) string {
+	return url.PathEscape(eventSourceID) + "/" + id
+}
+
+// HasConsumed tells whether a node will not take the event of an identity that arrived at a moment: it had it, or it has
+// forgotten whether it had.
+func (in Instance) HasConsumed(node, identity string, arrived time.Time) bool {
+	return in.Consumed[node].has(identity, arrived.UTC().Truncate(time.Second))
 }

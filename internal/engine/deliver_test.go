@@ -154,6 +154,19 @@ func TestSubscriptionKeyIsEvaluatedOnEntry(t *testing.T) {
 	s.wantHistory("s#1 Completed", "x#1 Failed", "lost#1 Completed")
 }
 
+func TestSubscriptionKeyIsBounded(t *testing.T) {
+	for size, want := range map[int]string{4 << 10: "", 4<<10 + 1: "the key is of 4097 bytes, over 4096"} {
+		s := tell(t, listener(", correlationKey: {subscriptionKey: context.a, eventKey: event.id}"), "{a: "+strings.Repeat("k", size)+"}")
+		if want == "" {
+			s.branch("x#1")
+			continue
+		}
+		if e := s.entry("x#1"); e.Error.Code != engine.CodeExpressionError || e.Error.Field != "subscriptionKey" || e.Error.Message != want {
+			t.Errorf("error = %+v", e.Error)
+		}
+	}
+}
+
 func TestSince(t *testing.T) {
 	created := noon.Add(-time.Hour + 300*time.Millisecond)
 	now := noon.Add(700 * time.Millisecond)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -97,6 +98,9 @@ func (s *stepper) resolveTitle(b *ActiveBranch, node workflow.Node) {
 	}
 }
 
+// maxSubscriptionKey in bytes. A key stays in the instance for as long as its node waits.
+const maxSubscriptionKey = 4 << 10
+
 func (s *stepper) resolveSubscription(b *ActiveBranch, node workflow.Node) *Failure {
 	correlation, ok := node.Correlation()
 	if !ok {
@@ -107,6 +111,9 @@ func (s *stepper) resolveSubscription(b *ActiveBranch, node workflow.Node) *Fail
 		return failure
 	}
 	key, err := jsonvalue.StringForm(value)
+	if err == nil && len(key) > maxSubscriptionKey {
+		err = fmt.Errorf("the key is of %d bytes, over %d", len(key), maxSubscriptionKey)
+	}
 	if err != nil {
 		return &Failure{
 			Phase: PhaseInputResolution, Code: CodeExpressionError, Field: "subscriptionKey",

@@ -15,7 +15,7 @@ const maxTypeDepth = 16
 // checkDepth refuses a parsed expression whose types nest too deep, before they are worked out.
 func checkDepth(parsed *ast.AST) error {
 	d := depths{}
-	d.of(parsed.Expr(), map[string]int{contextVariable: 1, eventVariable: 1})
+	d.of(parsed.Expr(), map[string]int{contextVariable: 1, eventVariable: 1, inputsVariable: 1})
 	if d.deepest > maxTypeDepth {
 		return fmt.Errorf("its lists, maps and optionals nest deeper than %d", maxTypeDepth)
 	}
@@ -33,7 +33,7 @@ func (d *depths) of(e ast.Expr, vars map[string]int) int {
 	depth := 0
 	switch e.Kind() {
 	case ast.IdentKind:
-		depth = vars[e.AsIdent()]
+		depth = ofName(e.AsIdent(), vars)
 	case ast.SelectKind:
 		depth = d.of(e.AsSelect().Operand(), vars)
 	case ast.ListKind:
@@ -51,6 +51,14 @@ func (d *depths) of(e ast.Expr, vars map[string]int) int {
 	}
 	d.deepest = max(d.deepest, depth)
 	return depth
+}
+
+// ofName takes what is no variable for the name of a type: that has the type of a type.
+func ofName(name string, vars map[string]int) int {
+	if depth, ok := vars[name]; ok {
+		return depth
+	}
+	return 1
 }
 
 func (d *depths) ofAll(parts []ast.Expr, vars map[string]int) int {

@@ -11,6 +11,10 @@
 // call has returned, a size guard stands in front of each function whose work or result can outgrow its arguments: it
 // works out the size from the arguments and refuses before anything is built.
 //
+// Compiling is bounded as well: by the length of a text, the depth of its types, and the effort of checking them, which is
+// known once the text is parsed. A whole document has a limit of its own, which whoever validates it keeps with
+// [Cache.CheckEffort].
+//
 // Texts come from users and from agents, so the limits are part of the contract. The package knows nothing of
 // documents, of runs or of Kubernetes.
 package expression

@@ -22,7 +22,7 @@ func newEnvironments() (map[Scope]*cel.Env, *planner, error) {
 		return nil, nil, fmt.Errorf("create environment: %w", err)
 	}
 	environments := make(map[Scope]*cel.Env)
-	for _, scope := range Scopes() {
+	for _, scope := range append(Scopes(), ScopeAgentPrompt) {
 		if environments[scope], err = base.Extend(variablesOf(scope)...); err != nil {
 			return nil, nil, fmt.Errorf("create environment of %s: %w", scope, err)
 		}
@@ -39,6 +39,9 @@ func variablesOf(scope Scope) []cel.EnvOption {
 	}
 	if scope.seesEvent() {
 		options = append(options, cel.Variable(eventVariable, object))
+	}
+	if scope.seesInputs() {
+		options = append(options, cel.Variable(inputsVariable, object))
 	}
 	return options
 }

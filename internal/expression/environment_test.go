@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,8 +59,9 @@ func TestEveryOverrideIsOfAFunction(t *testing.T) {
 	}
 }
 
-func TestFunctions(t *testing.T) {
-	tests := map[string]any{
+// functionCases are expressions with their values.
+func functionCases() map[string]any {
+	return map[string]any{
 		"'abc'.charAt(1)":             "b",
 		"'abcabc'.indexOf('c')":       int64(2),
 		"'abcabc'.indexOf('c', 3)":    int64(5),
@@ -76,72 +78,90 @@ func TestFunctions(t *testing.T) {
 		"'AbÉ'.lowerAscii()":          "abÉ",
 		"'aBé'.upperAscii()":          "ABé",
 		"'abé'.reverse()":             "éba",
-		"'%s %d %.2f %x %b %e'.format(['a', 1, 2.5, 255, 5, 1.0])":    "a 1 2.50 ff 101 1.000000e+00",
-		"'%s'.format([[1, 'a', {'k': null}]])":                        "[1, a, {k: null}]",
-		"'100%%'.format([])":                                          "100%",
-		"strings.quote('a\"\\n')":                                     `"a\"\n"`,
-		"math.greatest(1, 2.5)":                                       2.5,
-		"math.greatest([1, 3, 2])":                                    int64(3),
-		"math.least(3, 1, 2)":                                         int64(1),
-		"math.ceil(1.2)":                                              int64(2),
-		"math.floor(-1.2)":                                            int64(-2),
-		"math.round(2.5)":                                             int64(3),
-		"math.trunc(-1.7)":                                            int64(-1),
-		"math.abs(-3)":                                                int64(3),
-		"math.sign(-3)":                                               int64(-1),
-		"math.sqrt(9)":                                                int64(3),
-		"math.isInf(1.0 / 0.0)":                                       true,
-		"math.isNaN(0.0 / 0.0)":                                       true,
-		"math.isFinite(1.5)":                                          true,
-		"math.bitAnd(6, 3)":                                           int64(2),
-		"math.bitOr(6, 3)":                                            int64(7),
-		"math.bitXor(6, 3)":                                           int64(5),
-		"math.bitNot(0)":                                              int64(-1),
-		"math.bitShiftLeft(1, 4)":                                     int64(16),
-		"math.bitShiftRight(16, 4)":                                   int64(1),
-		"[1, 2, 3].slice(1, 3)":                                       []any{int64(2), int64(3)},
-		"[[1], [2, [3]]].flatten()":                                   []any{int64(1), int64(2), []any{int64(3)}},
-		"[[1], [2, [3]]].flatten(2)":                                  []any{int64(1), int64(2), int64(3)},
-		"[1, 2.0, 2, 1.0].distinct()":                                 []any{int64(1), int64(2)},
-		"[1, 2].reverse()":                                            []any{int64(2), int64(1)},
-		"['b', 'a'].sort()":                                           []any{"a", "b"},
-		"[3, 1, 2].sortBy(x, -x)":                                     []any{int64(3), int64(2), int64(1)},
-		"lists.range(3)":                                              []any{int64(0), int64(1), int64(2)},
-		"[1, 2].first()":                                              int64(1),
-		"[1, 2].last()":                                               int64(2),
-		"[].first()":                                                  nil,
-		"[].last().orValue('none')":                                   "none",
-		"sets.contains([1, 2, 3], [2.0, 3])":                          true,
-		"sets.contains([1], [1, 2])":                                  false,
-		"sets.equivalent([1, 2, 2], [2, 1])":                          true,
-		"sets.equivalent([1], [1, 2])":                                false,
-		"sets.intersects([1, 2], [2, 3])":                             true,
-		"sets.intersects([1], [2])":                                   false,
-		"base64.encode(b'hello')":                                     "aGVsbG8=",
-		"string(base64.decode('aGVsbG8'))":                            "hello",
-		"json.encode('a<b')":                                          `"a<b"`,
-		"isoDuration('P1DT1H') == duration('25h')":                    true,
-		"optional.of(1).or(optional.of(2))":                           int64(1),
-		"optional.none().or(optional.of(2))":                          int64(2),
-		"optional.ofNonZeroValue('').hasValue()":                      false,
-		"optional.of(2).optMap(x, x * 2)":                             int64(4),
-		"optional.of([3]).optFlatMap(x, x[?0])":                       int64(3),
-		"optional.of(2).value()":                                      int64(2),
-		"[1, 2].exists_one(x, x > 1)":                                 true,
-		"[1, 2, 3].filter(x, x != 2)":                                 []any{int64(1), int64(3)},
-		"[1, 2, 3].map(x, x != 2, x * 2)":                             []any{int64(2), int64(6)},
-		"'x' in {'x': 1}":                                             true,
-		"dyn(2.0) in [1, 2]":                                          true,
-		"dyn(1) in {1.0 < 2: 1}":                                      false,
-		"'a1'.matches('^[a-z][0-9]$')":                                true,
-		"matches('b', 'a' + '|b')":                                    true,
-		"'abc'.contains('b') && 'abc'.startsWith('a')":                true,
-		"size('é') + size(b'é') + size([1]) + size({})":               int64(4),
-		"[1, [2, {'a': 3}]] == [1, [2.0, {'a': 3.0}]]":                true,
-		"{'a': 1} == {'a': 1, 'b': 2}":                                false,
-		"optional.of([1]) == optional.of([1])":                        true,
-		"optional.none() == optional.of(dyn(1))":                      false,
-		"[null] == [dyn(null)]":                                       true,
+		"'%s %d %.2f %x %b %e'.format(['a', 1, 2.5, 255, 5, 1.0])": "a 1 2.50 ff 101 1.000000e+00",
+		"'%s'.format([[1, 'a', {'k': null}]])":                     "[1, a, {k: null}]",
+		"'100%%'.format([])":                                       "100%",
+		"strings.quote('a\"\\n')":                                  `"a\"\n"`,
+		"math.greatest(1, 2.5)":                                    2.5,
+		"math.greatest([1, 3, 2])":                                 int64(3),
+		"math.least(3, 1, 2)":                                      int64(1),
+		"math.ceil(1.2)":                                           int64(2),
+		"math.floor(-1.2)":                                         int64(-2),
+		"math.round(2.5)":                                          int64(3),
+		"math.trunc(-1.7)":                                         int64(-1),
+		"math.abs(-3)":                                             int64(3),
+		"math.sign(-3)":                                            int64(-1),
+		"math.sqrt(9)":                                             int64(3),
+		"math.isInf(1.0 / 0.0)":                                    true,
+		"math.isNaN(0.0 / 0.0)":                                    true,
+		"math.isFinite(1.5)":                                       true,
+		"math.bitAnd(6, 3)":                                        int64(2),
+		"math.bitOr(6, 3)":                                         int64(7),
+		"math.bitXor(6, 3)":                                        int64(5),
+		"math.bitNot(0)":                                           int64(-1),
+		"math.bitShiftLeft(1, 4)":                                  int64(16),
+		"math.bitShiftRight(16, 4)":                                int64(1),
+		"[1, 2, 3].slice(1, 3)":                                    []any{int64(2), int64(3)},
+		"[[1], [2, [3]]].flatten()":                                []any{int64(1), int64(2), []any{int64(3)}},
+		"[[1], [2, [3]]].flatten(2)":                               []any{int64(1), int64(2), int64(3)},
+		"[1, 2.0, 2, 1.0].distinct()":                              []any{int64(1), int64(2)},
+		"[1, 2].reverse()":                                         []any{int64(2), int64(1)},
+		"['b', 'a'].sort()":                                        []any{"a", "b"},
+		"[3, 1, 2].sortBy(x, -x)":                                  []any{int64(3), int64(2), int64(1)},
+		"lists.range(3)":                                           []any{int64(0), int64(1), int64(2)},
+		"[1, 2].first()":                                           int64(1),
+		"[1, 2].last()":                                            int64(2),
+		"[].first()":                                               nil,
+		"[].last().orValue('none')":                                "none",
+		"sets.contains([1, 2, 3], [2.0, 3])":                       true,
+		"sets.contains([1], [1, 2])":                               false,
+		"sets.equivalent([1, 2, 2], [2, 1])":                       true,
+		"sets.equivalent([1], [1, 2])":                             false,
+		"sets.intersects([1, 2], [2, 3])":                          true,
+		"sets.intersects([1], [2])":                                false,
+		"base64.encode(b'hello')":                                  "aGVsbG8=",
+		"string(base64.decode('aGVsbG8'))":                         "hello",
+		"json.encode('a<b')":                                       `"a<b"`,
+		"isoDuration('P1DT1H') == duration('25h')":                 true,
+		"optional.of(1).or(optional.of(2))":                        int64(1),
+		"optional.none().or(optional.of(2))":                       int64(2),
+		"optional.ofNonZeroValue('').hasValue()":                   false,
+		"optional.of(2).optMap(x, x * 2)":                          int64(4),
+		"optional.of([3]).optFlatMap(x, x[?0])":                    int64(3),
+		"optional.of(2).value()":                                   int64(2),
+		"[1, 2].exists_one(x, x > 1)":                              true,
+		"[1, 2, 3].filter(x, x != 2)":                              []any{int64(1), int64(3)},
+		"[1, 2, 3].map(x, x != 2, x * 2)":                          []any{int64(2), int64(6)},
+		"'x' in {'x': 1}":                                          true,
+		"dyn(2.0) in [1, 2]":                                       true,
+		"dyn(1) in {1.0 < 2: 1}":                                   false,
+		"'a1'.matches('^[a-z][0-9]$')":                             true,
+		"matches('b', 'a' + '|b')":                                 true,
+		"'abc'.contains('b') && 'abc'.startsWith('a')":             true,
+		"size('é') + size(b'é') + size([1]) + size({})":            int64(4),
+		"[1, [2, {'a': 3}]] == [1, [2.0, {'a': 3.0}]]":             true,
+		"{'a': 1} == {'a': 1, 'b': 2}":                             false,
+		"optional.of([1]) == optional.of([1])":                     true,
+		"optional.none() == optional.of(dyn(1))":                   false,
+		"[null] == [dyn(null)]":                                    true,
+		"7 % 3 == 1 && 7 >= 7 && 6 <= 7 || false":                  true,
+		"[bool('true'), bool('false')]":                            []any{true, false},
+		"bytes('é') == b'\\xc3\\xa9'":                              true,
+		"[int('-7'), int(2.9), int(uint(3)), int(timestamp('1970-01-01T00:00:01Z'))]": []any{int64(-7), int64(2), int64(3), int64(1)},
+		"double('0.5') + double(1)":                                 1.5,
+		"int(uint('7') + 1u)":                                       int64(8),
+		"'abc'.endsWith('bc') && !'abc'.endsWith('b')":              true,
+		"context.?o.?a.orValue(0) + context.?missing.?a.orValue(5)": int64(6),
+		"[1, 2].all(x, x > 0) && [1, 2].exists(x, x > 1)":           true,
+		"[timestamp('2026-03-02T09:14:07.5Z')].map(t, [t.getFullYear(), t.getMonth(), t.getDate(), t.getDayOfMonth(), t.getDayOfYear(), t.getDayOfWeek()])[0]": []any{
+			int64(2026), int64(2), int64(2), int64(1), int64(60), int64(1),
+		},
+		"[timestamp('2026-03-02T09:14:07.5Z')].map(t, [t.getHours(), t.getMinutes(), t.getSeconds(), t.getMilliseconds()])[0]": []any{
+			int64(9), int64(14), int64(7), int64(500),
+		},
+		"[duration('90m7s')].map(d, [d.getHours(), d.getMinutes(), d.getSeconds(), d.getMilliseconds()])[0]": []any{
+			int64(1), int64(90), int64(5407), int64(5_407_000), // each the whole duration in its unit
+		},
 		"timestamp('2026-03-29T00:30:00Z').getHours('Europe/Berlin')": int64(1),
 		"timestamp('2026-03-29T23:30:00+02:00').getHours()":           int64(21),
 		"type(context.o) == map && type(context.items) == list":       true,
@@ -161,7 +181,30 @@ func TestFunctions(t *testing.T) {
 		"context.o[context.items.map(x, 'a')[0]]":                     int64(1),
 		"has(context.o.a) && !has(context.o.z)":                       true,
 	}
-	for text, want := range tests {
+}
+
+// Each function of the environment stands in a case, as the checker names it.
+func TestEveryFunctionHasACase(t *testing.T) {
+	cache := NewCache()
+	env := cache.environments[ScopeActionInput]
+	called := map[string]bool{}
+	for text := range functionCases() {
+		checked := cache.check(key{ScopeActionInput, text}).checked
+		ast.PostOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+			if e.Kind() == ast.CallKind {
+				called[e.AsCall().FunctionName()] = true
+			}
+		}))
+	}
+	for name, function := range env.Functions() {
+		if !function.IsDeclarationDisabled() && !called[name] {
+			t.Errorf("no case calls %s", name)
+		}
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	for text, want := range functionCases() {
 		t.Run(text, func(t *testing.T) {
 			got, err := eval(t, ScopeActionInput, text, sample())
 			if err != nil {
@@ -215,7 +258,7 @@ func TestCompileRefuses(t *testing.T) {
 		"depth handed on":                 {ScopeActionInput, "[1]" + strings.Repeat(".map(x, [x].sortBy(y, 1).reverse().slice(0, 1).distinct())", 16), "nest deeper than 16"},
 		"depth handed on by a choice":     {ScopeActionInput, "[1]" + strings.Repeat(".map(x, true ? [x] + [x] : [x])", 16), "nest deeper than 16"},
 		"depth handed on by optionals":    {ScopeActionInput, "[1]" + strings.Repeat(".map(x, [x].first().or([x].last()).orValue(x)).map(x, [[x], [x]].flatten())", 16), "nest deeper than 16"},
-		"a text that is too long":         {ScopeActionInput, strings.Repeat(" ", maxExpression) + "1", "size exceeds limit"},
+		"a text that is too long":         {ScopeActionInput, strings.Repeat(" ", maxExpression) + "1", "over 16384 characters"},
 		"many issues, of which a few are": {ScopeActionInput, "a + b + c + d + e", "1:9: undeclared reference to 'c'"},
 	}
 	for name, tc := range tests {

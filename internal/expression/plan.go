@@ -6,6 +6,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -18,6 +19,8 @@ const (
 	listCost = 10
 	mapCost  = 30
 	keyCost  = 2
+	// freeNodesPerUnit is how many nodes that cost nothing are evaluated for one unit.
+	freeNodesPerUnit = 32
 )
 
 // A planner makes the nodes of a plan pay before they work.
@@ -26,23 +29,48 @@ const (
 // a comprehension is quadratic in its length, and it charges for a call when the call has returned. A planner therefore
 // replaces the nodes that cost something by nodes of its own. The prices are those of the library, except that text
 // costs the same whether or not its type is known when the expression is compiled, that the elements of a literal cost
-// one each, and that equality costs by what it compares.
+// one each, that equality costs by what it compares, and that a loop pays for what is free in its body if that is a lot.
 type planner struct {
 	// implementations are those of the environment, by overload and by function name.
 	implementations map[string]*functions.Overload
-	// ranges are the nodes that macros go through, in the plan at hand.
-	ranges map[int64]bool
+	// ranges are the nodes that macros go through, in the plan at hand, and conditions those that are evaluated once in
+	// each round, with what the round costs besides.
+	ranges     map[int64]bool
+	conditions map[int64]int
 }
 
 // forExpression is the planner of one checked expression.
 func (p *planner) forExpression(checked *ast.AST) *planner {
-	ranges := map[int64]bool{}
+	own := &planner{implementations: p.implementations, ranges: map[int64]bool{}, conditions: map[int64]int{}}
 	ast.PostOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.ComprehensionKind {
-			ranges[e.AsComprehension().IterRange().ID()] = true
+			c := e.AsComprehension()
+			own.ranges[c.IterRange().ID()] = true
+			own.conditions[c.LoopCondition().ID()] = (freeNodes(c.LoopCondition()) + freeNodes(c.LoopStep())) / freeNodesPerUnit
 		}
 	}))
-	return &planner{implementations: p.implementations, ranges: ranges}
+	return own
+}
+
+// freeNodes counts what costs nothing of an expression, rounds of loops in it apart: constants and logical operators.
+func freeNodes(expr ast.Expr) int {
+	free := 0
+	switch expr.Kind() {
+	case ast.LiteralKind:
+		return 1
+	case ast.CallKind:
+		if name := expr.AsCall().FunctionName(); name == operators.LogicalAnd || name == operators.LogicalOr || name == operators.Conditional {
+			free++
+		}
+	case ast.ComprehensionKind:
+		c := expr.AsComprehension()
+		return freeNodes(c.IterRange()) + freeNodes(c.AccuInit()) + freeNodes(c.Result())
+	default: // only its parts count
+	}
+	for _, part := range ast.NavigateExpr(nil, expr).Children() {
+		free += freeNodes(part)
+	}
+	return free
 }
 
 func newPlanner(env *cel.Env) (*planner, error) {
@@ -63,7 +91,10 @@ func newPlanner(env *cel.Env) (*planner, error) {
 func (p *planner) decorate(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	priced := p.price(node)
 	if p.ranges[node.ID()] {
-		return &rangeNode{priced}, nil
+		priced = &rangeNode{priced}
+	}
+	if price := p.conditions[node.ID()]; price > 0 {
+		priced = &pricedNode{InterpretableV2: priced, price: price}
 	}
 	return priced, nil
 }

@@ -16,6 +16,7 @@ const maxResult = 256 << 10
 type Variables struct {
 	Context map[string]any
 	Event   map[string]any
+	Inputs  map[string]any
 }
 
 // A Program is a compiled expression. It may be used by several goroutines at once.
@@ -111,6 +112,8 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		return v.Context, true
 	case eventVariable:
 		return v.Event, true
+	case inputsVariable:
+		return v.Inputs, true
 	case meterVariable:
 		return v.meter, true
 	}

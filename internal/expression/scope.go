@@ -21,15 +21,19 @@ const (
 	ScopeReceiveEventMatch Scope = "receive-event-match"
 	// ScopeReceiveEventOutput is what a received event leaves in the context; it sees context and event.
 	ScopeReceiveEventOutput Scope = "receive-event-output"
+	// ScopeAgentPrompt is a placeholder in the prompt of an action type; it sees inputs. A prompt is no part of a
+	// workflow document, so this scope is not among [Scopes].
+	ScopeAgentPrompt Scope = "agent-prompt"
 )
 
 // Names of the variables.
 const (
 	contextVariable = "context"
 	eventVariable   = "event"
+	inputsVariable  = "inputs"
 )
 
-// Scopes lists all scopes, in the order of their documentation.
+// Scopes lists the scopes of workflow documents, in the order of their documentation.
 func Scopes() []Scope {
 	return []Scope{
 		ScopeEdgeCondition, ScopeActionInput, ScopeHumanTaskTitle, ScopeCorrelationSubscriptionKey,
@@ -43,9 +47,22 @@ func ParseScope(name string) (Scope, bool) {
 	return scope, slices.Contains(Scopes(), scope)
 }
 
+// parseScope finds the scope of the given name, also that of prompts.
+func parseScope(name string) (Scope, bool) {
+	if name == string(ScopeAgentPrompt) {
+		return ScopeAgentPrompt, true
+	}
+	return ParseScope(name)
+}
+
 // seesContext tells whether expressions of this scope may use the variable context.
 func (s Scope) seesContext() bool {
-	return s != ScopeCorrelationEventKey
+	return s != ScopeCorrelationEventKey && s != ScopeAgentPrompt
+}
+
+// seesInputs tells whether expressions of this scope may use the variable inputs.
+func (s Scope) seesInputs() bool {
+	return s == ScopeAgentPrompt
 }
 
 // seesEvent tells whether expressions of this scope may use the variable event.

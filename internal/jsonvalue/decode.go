@@ -16,24 +16,36 @@ var (
 	ErrText = errors.New("text is not valid Unicode")
 	// ErrDepth reports a value nested deeper than MaxDepth.
 	ErrDepth = errors.New("value is nested too deep")
+	// ErrValues reports a value with more than MaxValues parts.
+	ErrValues = errors.New("value has too many parts")
 	// ErrTrailing reports data behind the value.
 	ErrTrailing = errors.New("data after the value")
 )
 
-// MaxDepth is how deep lists and objects may nest.
-const MaxDepth = 10_000
+const (
+	// MaxDepth is how deep lists and objects may nest.
+	MaxDepth = 10_000
+	// MaxValues is how many values there may be in one. Each takes hundreds of
+	// bytes of memory, though it can be two bytes of text: 512 KiB, the largest
+	// document there is, cannot have as many.
+	MaxValues = 300_000
+)
 
 // Decode reads exactly one JSON value. A number whose value is integral and
 // fits becomes an int64 however it is spelt, any other a float64; one beyond
-// the doubles is an error, as are text that is not Unicode and nesting beyond
-// MaxDepth. Of members of the same name the last one counts.
+// the doubles is an error, as are text that is not Unicode, nesting beyond
+// MaxDepth and more than MaxValues parts. Of members of the same name the last
+// one counts.
 func Decode(data []byte) (any, error) {
 	if !utf8.Valid(data) || !pairsSurrogates(data) {
 		return nil, fmt.Errorf("decode value: %w", ErrText)
 	}
-	// encoding/json stops at the same depth, but names it only in prose.
-	if depthOf(data) > MaxDepth {
+	depth, values := measure(data)
+	switch {
+	case depth > MaxDepth: // where encoding/json stops too, but it names that only in prose
 		return nil, fmt.Errorf("decode value: %w", ErrDepth)
+	case values > MaxValues:
+		return nil, fmt.Errorf("decode value: %w", ErrValues)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -107,21 +119,26 @@ func codeUnit(data []byte) (unit uint64, ok bool) {
 	return unit, err == nil
 }
 
-// depthOf counts how deep the brackets of data nest, outside of strings.
-func depthOf(data []byte) int {
-	depth, deepest := 0, 0
+// measure counts how deep the brackets of data nest, outside of strings, and
+// how many values there can be at most.
+func measure(data []byte) (deepest, values int) {
+	depth := 0
+	values = 1
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '[', '{':
 			depth++
 			deepest = max(deepest, depth)
+			values++
 		case ']', '}':
 			depth--
+		case ',':
+			values++
 		case '"':
 			i = endOfString(data, i+1)
 		}
 	}
-	return deepest
+	return deepest, values
 }
 
 // endOfString returns the index of the quote that closes the string whose

@@ -124,7 +124,7 @@ func checkPattern(v any) error {
 	if !isString(v) {
 		return errors.New("must be a regular expression")
 	}
-	if _, err := pattern.Compile(text(v)); err != nil {
+	if _, err := pattern.Measure(text(v)); err != nil {
 		return fmt.Errorf("must be a regular expression: %w", err)
 	}
 	return nil

@@ -8,6 +8,13 @@ type ExpressionChecker interface {
 	Check(scope, text string) (resultType string, err error)
 }
 
+// An EffortChecker is an ExpressionChecker that tells besides what a check takes, with that of one token as the unit, no
+// matter whether it had to be made. An expression can be short and yet take long.
+type EffortChecker interface {
+	ExpressionChecker
+	CheckEffort(scope, text string) (resultType string, effort int, err error)
+}
+
 // Scopes of expressions, in the words of an ExpressionChecker.
 const (
 	scopeCondition       = "edge-condition"
@@ -29,7 +36,7 @@ func Validate(doc any, x ExpressionChecker) []Problem {
 	if problems := checkShape(raw); len(problems) > 0 {
 		return problems
 	}
-	c := &checker{w: Read(raw), x: x}
+	c := &checker{w: Read(raw), x: expressionsOf(x)}
 	return slices.Concat(
 		c.phase(structureRules, c.checkStructure),
 		c.phase(connectivityRules, c.checkConnectivity),
@@ -42,7 +49,7 @@ func Validate(doc any, x ExpressionChecker) []Problem {
 // A checker runs the phases that need a graph, on a document whose shape is right.
 type checker struct {
 	w *Workflow
-	x ExpressionChecker
+	x *expressions
 	report
 	// dangling is whether an edge leads from or to a node that is not there.
 	dangling bool
@@ -74,7 +81,7 @@ func (c *checker) check(scope, expression string) (resultType string, err error)
 	if c.x == nil || blank(expression) {
 		return dynType, nil
 	}
-	return c.x.Check(scope, expression)
+	return c.x.check(scope, expression)
 }
 
 const (
