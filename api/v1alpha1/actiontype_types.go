@@ -141,7 +141,7 @@ type NamedActionType struct {
 
 // LibraryStatus is the operator's verdict on a library object.
 type LibraryStatus struct {
-	// conditions: Ready, Valid.
+	// conditions: Valid, Ready, Reconciling, Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -169,6 +169,7 @@ type LibraryStatus struct {
 // +kubebuilder:resource:categories=axiom
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
+// +kubebuilder:printcolumn:name="Problem",type=string,JSONPath=`.status.problems[0].code`,description="The worst problem"
 // +kubebuilder:printcolumn:name="Description",type=string,JSONPath=`.spec.description`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ActionType struct {

@@ -4,9 +4,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// SubjectKind is a kind of object that a session may be about.
+// +kubebuilder:validation:Enum=ActionType;AgentSession;Composition;HumanTask;SessionTemplate;StreamEvent;Tool;Turn;WorkflowRun
+type SubjectKind string
+
+// Subject is the object of this group, in the session's namespace, that a
+// session is about. Its manifest precedes the first prompt.
+type Subject struct {
+	// kind of the object.
+	// +required
+	Kind SubjectKind `json:"kind"`
+
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
 // AgentSessionSpec is one agent conversation.
 // +kubebuilder:validation:XValidation:rule="!(has(self.compositionRef) && has(self.runRef))",message="at most one of `compositionRef` and `runRef` may be set"
 // +kubebuilder:validation:XValidation:rule="has(self.compositionRef) == has(oldSelf.compositionRef) && has(self.runRef) == has(oldSelf.runRef)",message="`compositionRef` and `runRef` must not change"
+// +kubebuilder:validation:XValidation:rule="has(self.subject) == has(oldSelf.subject)",message="`subject` must not change",fieldPath=".subject"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.stopped) || !oldSelf.stopped || (has(self.stopped) && self.stopped)",message="`stopped` must stay true once it is",fieldPath=".stopped"
 type AgentSessionSpec struct {
 	// templateRef names a built-in or a SessionTemplate of the namespace.
@@ -22,6 +41,11 @@ type AgentSessionSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`runRef` must not change"
 	RunRef *LocalRef `json:"runRef,omitempty"`
+
+	// subject is what the conversation is about.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`subject` must not change"
+	Subject *Subject `json:"subject,omitempty"`
 
 	// runtime of the agent's pod; unset members come from the template.
 	// +optional
@@ -166,6 +190,11 @@ type SessionPrompt struct {
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
 
+	// effect is true once the agent drafted a library item for this prompt: it is
+	// not given to another pod then.
+	// +optional
+	Effect bool `json:"effect,omitempty"`
+
 	// newConversation makes the agent forget the conversation first.
 	// +optional
 	NewConversation bool `json:"newConversation,omitempty"`
@@ -181,6 +210,82 @@ type SessionPrompt struct {
 	// result once it is done.
 	// +optional
 	Result *PromptResult `json:"result,omitempty"`
+}
+
+// SessionJournal tells which part of a session's journal is kept.
+type SessionJournal struct {
+	// chunks that are stored.
+	// +optional
+	Chunks int32 `json:"chunks,omitempty"`
+
+	// firstSeq is the number of the oldest event that is kept.
+	// +optional
+	FirstSeq int64 `json:"firstSeq,omitempty"`
+
+	// lastSeq is the number of the newest event.
+	// +optional
+	LastSeq int64 `json:"lastSeq,omitempty"`
+}
+
+// AppliedItem tells who put a draft into the library.
+type AppliedItem struct {
+	// by is the user.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by"`
+
+	// at is when.
+	// +required
+	At metav1.Time `json:"at"`
+
+	// resourceVersion of the library object after it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// SessionItem is a library object that an agent drafts.
+type SessionItem struct {
+	// type of the item; never a workflow.
+	// +required
+	Type ItemType `json:"type"`
+
+	// name of the item.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// contentRevision names the draft's content.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	ContentRevision string `json:"contentRevision"`
+
+	// digest of the stored content: canonical JSON, owned by the session.
+	// +required
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest"`
+
+	// base is the resource version of the library object of that name when the
+	// draft was first put; empty: there was none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Base string `json:"base,omitempty"`
+
+	// valid is true when the draft has no error.
+	// +required
+	Valid bool `json:"valid"`
+
+	// problems of the draft, errors first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Problems []Problem `json:"problems,omitempty"`
+
+	// applied tells who put the draft into the library; absent until somebody does.
+	// +optional
+	Applied *AppliedItem `json:"applied,omitempty"`
 }
 
 // AgentSessionStatus is what the operator and the gateway know of a session.
@@ -242,6 +347,23 @@ type AgentSessionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	LastFailure string `json:"lastFailure,omitempty"`
+
+	// recapPending: the next prompt tells the agent what was said before its pod
+	// began.
+	// +optional
+	RecapPending bool `json:"recapPending,omitempty"`
+
+	// journal of the session; absent while nothing was said.
+	// +optional
+	Journal *SessionJournal `json:"journal,omitempty"`
+
+	// items that the agent drafts for the library.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=50
+	Items []SessionItem `json:"items,omitempty"`
 
 	// usage over all pods.
 	// +optional

@@ -61,6 +61,13 @@ type CompositionSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	Tools []NamedTool `json:"tools,omitempty"`
 
+	// triggers start runs of the workflow when events arrive.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=20
+	Triggers []Trigger `json:"triggers,omitempty"`
+
 	// agent says which agent edits the draft, and under which policies.
 	// +optional
 	Agent CompositionAgent `json:"agent,omitzero"`
@@ -72,6 +79,71 @@ type CompositionSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=200
 	RevisionHistoryLimit int32 `json:"revisionHistoryLimit,omitempty"`
+}
+
+// Trigger starts one run for each event that it is meant for. It looks at events
+// that arrive while it is active, and at each of them once.
+type Trigger struct {
+	// name of the trigger, unique within the composition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// eventType of the events that it looks at, such as `issue.created`.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	EventType string `json:"eventType"`
+
+	// filter is a CEL condition over `event`; a run is started where it is true.
+	// Absent: for all events of the type.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8192
+	Filter string `json:"filter,omitempty"`
+
+	// inputs of the run, by name: text is a CEL expression over `event`, any
+	// other value stands for itself.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
+	Inputs *runtime.RawExtension `json:"inputs,omitempty"`
+
+	// dedupeKey is a CEL expression over `event`: of the events with the same key
+	// only the first starts a run. Absent: events of one identity count once.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8192
+	DedupeKey string `json:"dedupeKey,omitempty"`
+
+	// suspend keeps the trigger from looking at events. Those that arrive
+	// meanwhile are lost to it.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// run has settings of the runs that are started.
+	// +optional
+	Run TriggeredRun `json:"run,omitzero"`
+}
+
+// TriggeredRun is what a trigger's runs are given beside their inputs.
+type TriggeredRun struct {
+	// resumePolicy of the runs: Automatic (default) or Explicit.
+	// +optional
+	ResumePolicy ResumePolicy `json:"resumePolicy,omitempty"`
+
+	// activeDeadline of the runs, an ISO 8601 duration.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ActiveDeadline string `json:"activeDeadline,omitempty"`
+
+	// ttlSecondsAfterFinished deletes the runs that long after their end; absent:
+	// they are kept.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // CompositionAgent configures the agent of a composition.
@@ -220,9 +292,53 @@ type Claim struct {
 	SinceGeneration int64 `json:"sinceGeneration,omitempty"`
 }
 
+// MaxTriggerFailures is how many failures a composition shows of each trigger.
+const MaxTriggerFailures = 5
+
+// TriggerFailure is an event that a trigger could not start a run for.
+type TriggerFailure struct {
+	// event that was looked at.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Event string `json:"event"`
+
+	// message says why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// generation of the composition at that time.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// at is when.
+	// +required
+	At metav1.Time `json:"at"`
+}
+
+// TriggerStatus is what is known of one trigger.
+type TriggerStatus struct {
+	// name of the trigger.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// since is when the trigger became active: it looks at events that arrived
+	// then or later. Absent while it is suspended.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// failures are the last ones, newest first, of events that are still stored.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	Failures []TriggerFailure `json:"failures,omitempty"`
+}
+
 // CompositionStatus is what the operator observed of a composition.
 type CompositionStatus struct {
-	// conditions: Ready, Valid, AgentReady, TurnPending, Reconciled.
+	// conditions: Ready, Valid, AgentReady, TurnPending, Reconciled, and
+	// TriggersReady where there are triggers.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -248,6 +364,13 @@ type CompositionStatus struct {
 	// problemsTruncated is true when more than 64 problems were found.
 	// +optional
 	ProblemsTruncated bool `json:"problemsTruncated,omitempty"`
+
+	// triggers in the order of spec.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=20
+	Triggers []TriggerStatus `json:"triggers,omitempty"`
 
 	// turnState tells whether an agent works on the draft.
 	// +optional

@@ -21,6 +21,10 @@ const (
 	// describe the observed generation, valid or not.
 	ConditionReconciled = "Reconciled"
 
+	// ConditionTriggersReady of a composition is False when a trigger of its
+	// present generation could not start a run.
+	ConditionTriggersReady = "TriggersReady"
+
 	// ConditionStarted of a turn is True once its prompt was queued.
 	ConditionStarted = "Started"
 	// ConditionAgentDone of a turn is True once the agent's part is over, well or badly.
@@ -69,6 +73,15 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonError: the last attempt met an error; it is tried again.
 	ReasonError = "Error"
+	// ReasonTriggerFailed: an event could not start a run.
+	ReasonTriggerFailed = "TriggerFailed"
+	// ReasonNotAdmitted: admission did not note since when a trigger is active,
+	// so it looks at no event.
+	ReasonNotAdmitted = "NotAdmitted"
+	// ReasonListening: all triggers look at events, but those that are suspended.
+	ReasonListening = "Listening"
+	// ReasonObserved: all triggers have seen the event.
+	ReasonObserved = "Observed"
 )
 
 // Reasons of run, task and session conditions. A phase is also used as a
@@ -96,6 +109,8 @@ const (
 	ReasonMultiple = "Multiple"
 	// ReasonStatusLost: the run has children but no instance; it never starts over.
 	ReasonStatusLost = "StatusLost"
+	// ReasonValueLost: a value that the run keeps outside of its status is gone or damaged.
+	ReasonValueLost = "ValueLost"
 	// ReasonNotStalled: nothing keeps the object from going on.
 	ReasonNotStalled = "NotStalled"
 	// ReasonSuperseded: a newer turn of the composition took this one's place.
@@ -106,6 +121,13 @@ const (
 	ReasonDeclared = "Declared"
 	// ReasonDetected: the live content became the turn's result by whatever hand.
 	ReasonDetected = "Detected"
+	// ReasonSkipped: everything that the turn wrote was edited since, so that
+	// nothing of it was undone.
+	ReasonSkipped = "Skipped"
+	// ReasonNothingToUndo: the turn left nothing in the draft.
+	ReasonNothingToUndo = "NothingToUndo"
+	// ReasonUndoRefused: the API server does not take the earlier content any more.
+	ReasonUndoRefused = "UndoRefused"
 	// ReasonBaseChanged: the live workflow is no longer the turn's base.
 	ReasonBaseChanged = "BaseChanged"
 )
@@ -122,6 +144,9 @@ const (
 	LabelComponent = "axiom.apitomy.io/component"
 	// LabelCredential marks, with "true", the Secrets that pods may refer to.
 	LabelCredential = "axiom.apitomy.io/credential"
+	// LabelEventSource marks, with "true", the Secrets that let a sender of events
+	// in; the Secret's name is the eventSourceId.
+	LabelEventSource = "axiom.apitomy.io/event-source"
 	// LabelContent marks, with "true", the immutable ConfigMaps that hold content by digest.
 	LabelContent = "axiom.apitomy.io/content"
 
@@ -135,6 +160,9 @@ const (
 	AnnotationBaseRevision = "axiom.apitomy.io/base-revision"
 	// AnnotationTurn on a composition names the turn whose result the content is.
 	AnnotationTurn = "axiom.apitomy.io/turn"
+	// AnnotationWrite on a composition is the mark of the operator's own latest
+	// write of content; nobody else can change it.
+	AnnotationWrite = "axiom.apitomy.io/write"
 	// AnnotationEditedBy on a composition is the user of the last content change.
 	AnnotationEditedBy = "axiom.apitomy.io/edited-by"
 	// AnnotationRequestedBy on a turn is the user who created it.
@@ -145,8 +173,18 @@ const (
 	AnnotationInterruptedBy = "axiom.apitomy.io/interrupted-by"
 	// AnnotationUndoneBy on a turn is the user who asked for its undo.
 	AnnotationUndoneBy = "axiom.apitomy.io/undone-by"
+	// AnnotationAppliedBy on an action type or tool is the user who put a draft of
+	// the Configuration Assistant there.
+	AnnotationAppliedBy = "axiom.apitomy.io/applied-by"
 	// AnnotationActivation on a child of a run is the activation it serves.
 	AnnotationActivation = "axiom.apitomy.io/activation"
+	// AnnotationTriggersSince on a composition is a JSON object that tells since
+	// when each trigger is active; admission keeps it.
+	AnnotationTriggersSince = "axiom.apitomy.io/triggers-since"
+	// AnnotationTrigger on a run is the trigger that started it.
+	AnnotationTrigger = "axiom.apitomy.io/trigger"
+	// AnnotationEvent on a run is the event that it was started for.
+	AnnotationEvent = "axiom.apitomy.io/event"
 	// AnnotationAttempt on a child of a run is the attempt it serves, from 1.
 	AnnotationAttempt = "axiom.apitomy.io/attempt"
 	// AnnotationTokenHash on an attempt's pod is the digest of its token.

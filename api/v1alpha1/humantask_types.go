@@ -267,6 +267,7 @@ type HumanTaskStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:default={{type: Ready, status: "False", reason: AwaitingInput, message: "waits for an answer", observedGeneration: 1, lastTransitionTime: "1970-01-01T00:00:00Z"}}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// answer to the question, kept as it was sent.
@@ -293,10 +294,12 @@ type HumanTaskStatus struct {
 
 	// phase, for people.
 	// +optional
+	// +kubebuilder:default=AwaitingInput
 	Phase TaskPhase `json:"phase,omitempty"`
 
 	// observedGeneration of the spec that this status describes.
 	// +optional
+	// +kubebuilder:default=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
@@ -309,8 +312,11 @@ type HumanTaskStatus struct {
 // +kubebuilder:printcolumn:name="Title",type=string,JSONPath=`.spec.humanContext.title`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Run",type=string,JSONPath=`.spec.runRef.name`
+// +kubebuilder:printcolumn:name="Users",type=string,JSONPath=`.spec.assignees.users`,description="Who may answer; none and no groups: whoever may patch the status"
+// +kubebuilder:printcolumn:name="Groups",type=string,JSONPath=`.spec.assignees.groups`,description="Whose members may answer"
+// +kubebuilder:printcolumn:name="Expires after",type=string,JSONPath=`.spec.expiresAfter`,description="How long after its creation"
 // +kubebuilder:printcolumn:name="Answered by",type=string,JSONPath=`.status.answeredBy.username`
-// +kubebuilder:printcolumn:name="Expires after",type=string,JSONPath=`.spec.expiresAfter`,priority=1
+// +kubebuilder:printcolumn:name="Activation",type=string,JSONPath=`.spec.runRef.activation`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 type HumanTask struct {
@@ -322,8 +328,9 @@ type HumanTask struct {
 	// +required
 	Spec HumanTaskSpec `json:"spec"`
 
-	// status holds the answer.
+	// status holds the answer. It begins as that of an open task, without a write.
 	// +optional
+	// +kubebuilder:default={}
 	Status HumanTaskStatus `json:"status,omitzero"`
 }
 

@@ -11,6 +11,7 @@ type LocalRef struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
@@ -20,6 +21,7 @@ type KeyRef struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
 	// key within its data.
@@ -32,7 +34,7 @@ type KeyRef struct {
 // ContentRef points to a value kept in an immutable ConfigMap whose name is
 // made from the digest.
 type ContentRef struct {
-	// digest is the SHA-256 of the value's canonical JSON, or of the text.
+	// digest is the SHA-256 of the value's JSON text, or of the text.
 	// +required
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=71

@@ -73,6 +73,7 @@ type NamedTool struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=axiom
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
+// +kubebuilder:printcolumn:name="Problem",type=string,JSONPath=`.status.problems[0].code`,description="The worst problem"
 // +kubebuilder:printcolumn:name="Description",type=string,JSONPath=`.spec.description`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Tool struct {

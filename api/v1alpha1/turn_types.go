@@ -38,8 +38,58 @@ type Selection struct {
 	Edges []string `json:"edges,omitempty"`
 }
 
+// PromptRun names the run that asks.
+type PromptRun struct {
+	// name of the run.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// uid of the run.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+}
+
+// RunPrompt is what a run asks an agent. Its texts are kept as content.
+type RunPrompt struct {
+	// runRef names the run.
+	// +required
+	RunRef PromptRun `json:"runRef"`
+
+	// activation of the run that asks, such as `assess#1`.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Activation string `json:"activation"`
+
+	// attempt of the activation, from 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Attempt int32 `json:"attempt,omitempty"`
+
+	// repair numbers the requests to correct the form of a reply; 0 is the prompt itself.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=5
+	Repair int32 `json:"repair,omitempty"`
+
+	// message points to the text.
+	// +required
+	Message ContentRef `json:"message"`
+
+	// contract points to what the reply must be; absent: any text.
+	// +optional
+	Contract *ContentRef `json:"contract,omitempty"`
+}
+
 // TurnSpec is one message to an agent, and later what a person decides about its outcome.
 // +kubebuilder:validation:XValidation:rule="has(self.compositionRef) != has(self.sessionRef)",message="exactly one of `compositionRef` and `sessionRef` must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.message) != has(self.prompt)",message="exactly one of `message` and `prompt` must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.prompt) || has(self.sessionRef)",message="`prompt` may be set for sessions only",fieldPath=".prompt"
+// +kubebuilder:validation:XValidation:rule="has(self.prompt) == has(oldSelf.prompt)",message="`prompt` must not change",fieldPath=".prompt"
 // +kubebuilder:validation:XValidation:rule="has(self.compositionRef) == has(oldSelf.compositionRef) && has(self.sessionRef) == has(oldSelf.sessionRef)",message="`compositionRef` and `sessionRef` must not change"
 // +kubebuilder:validation:XValidation:rule="has(self.selection) == has(oldSelf.selection)",message="`selection` must not change",fieldPath=".selection"
 // +kubebuilder:validation:XValidation:rule="has(self.retryOf) == has(oldSelf.retryOf)",message="`retryOf` must not change",fieldPath=".retryOf"
@@ -59,12 +109,17 @@ type TurnSpec struct {
 	SessionRef *LocalRef `json:"sessionRef,omitempty"`
 
 	// message to the agent, passed on byte for byte.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`message` must not change"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[^\\\\s]')",message="`message` must not be blank"
-	Message string `json:"message"`
+	Message string `json:"message,omitempty"`
+
+	// prompt is what a run asks; only the operator sets it.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`prompt` must not change"
+	Prompt *RunPrompt `json:"prompt,omitempty"`
 
 	// selection is what the person was looking at.
 	// +optional
@@ -143,6 +198,145 @@ type AcceptedChangeSet struct {
 	Ref *ContentRef `json:"ref,omitempty"`
 }
 
+// ItemAction is what a turn did to an item.
+// +kubebuilder:validation:Enum=Created;Updated;Removed
+type ItemAction string
+
+// Item actions.
+const (
+	ItemCreated ItemAction = "Created"
+	ItemUpdated ItemAction = "Updated"
+	ItemRemoved ItemAction = "Removed"
+)
+
+// ItemWriteState tells how far a turn's write of an item got.
+// +kubebuilder:validation:Enum=Intended;Written
+type ItemWriteState string
+
+// States of an item's write.
+const (
+	// ItemIntended: nobody has confirmed that the draft holds it. A staged item
+	// stays so until the operator accepts the turn.
+	ItemIntended ItemWriteState = "Intended"
+	// ItemWritten: the operator wrote it into the draft.
+	ItemWritten ItemWriteState = "Written"
+)
+
+// ItemContent points to one content of an item.
+type ItemContent struct {
+	// revision names the content.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	Revision string `json:"revision"`
+
+	// digest of the stored content: JSON text, owned by the turn.
+	// +required
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest"`
+}
+
+// ConfirmedWrite is an earlier write of a turn that is known to be in the draft.
+type ConfirmedWrite struct {
+	// action of the turn so far.
+	// +required
+	Action ItemAction `json:"action"`
+
+	// after is what it left; absent after a removal.
+	// +optional
+	After *ItemContent `json:"after,omitempty"`
+}
+
+// ItemWrite is what a turn did to one item. There is one for each item: `before`
+// is that of the first write, `after` that of the last.
+type ItemWrite struct {
+	// type of the item.
+	// +required
+	Type ItemType `json:"type"`
+
+	// name of the item.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// action of the whole turn: an item that it created and then changed is created.
+	// +required
+	Action ItemAction `json:"action"`
+
+	// before is the content ahead of the turn's first write; absent: there was none.
+	// +optional
+	Before *ItemContent `json:"before,omitempty"`
+
+	// after is the content that the turn leaves; absent: the item is removed.
+	// +optional
+	After *ItemContent `json:"after,omitempty"`
+
+	// staged items wait in the turn until it is accepted.
+	// +optional
+	Staged bool `json:"staged,omitempty"`
+
+	// state of the last write.
+	// +required
+	State ItemWriteState `json:"state"`
+
+	// replaces is the live revision that an intended direct write counts on; empty:
+	// the item must not exist. Gone once the write is confirmed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Replaces string `json:"replaces,omitempty"`
+
+	// confirmed is the turn's write before an intended one; absent when that is
+	// its first.
+	// +optional
+	Confirmed *ConfirmedWrite `json:"confirmed,omitempty"`
+}
+
+// UndoReport is what came of the wish to take a turn back. Items are written
+// `<type>/<name>`, sorted.
+type UndoReport struct {
+	// restored items have the content again that they had ahead of the turn.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=320
+	Restored []string `json:"restored,omitempty"`
+
+	// removed items did not exist ahead of the turn.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=320
+	Removed []string `json:"removed,omitempty"`
+
+	// skipped items were edited after the turn.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=65
+	// +kubebuilder:validation:items:MaxLength=320
+	Skipped []string `json:"skipped,omitempty"`
+
+	// forClient are items that a client wrote, which takes them back itself.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=320
+	ForClient []string `json:"forClient,omitempty"`
+
+	// workflowBefore is the workflow ahead of the turn; absent when there was none,
+	// or when the turn did not touch it.
+	// +optional
+	WorkflowBefore *ContentRef `json:"workflowBefore,omitempty"`
+
+	// workflowRestorable is true when nobody edited the workflow after the turn.
+	// +optional
+	WorkflowRestorable bool `json:"workflowRestorable,omitempty"`
+
+	// workflowRestored is true when the operator took the workflow back itself.
+	// +optional
+	WorkflowRestored bool `json:"workflowRestored,omitempty"`
+}
+
 // Usage sums what an agent used. Figures that were not reported are absent.
 type Usage struct {
 	// turns counted.
@@ -187,6 +381,11 @@ type TurnStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Detail string `json:"detail,omitempty"`
+
+	// code names why the prompt of a run failed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Code string `json:"code,omitempty"`
 
 	// number of the turn among those of its composition, in the order in which
 	// they started; none before the start.
@@ -243,6 +442,27 @@ type TurnStatus struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Diff string `json:"diff,omitempty"`
 
+	// itemPolicy that the turn works under: the composition's when it started.
+	// +optional
+	ItemPolicy ItemPolicy `json:"itemPolicy,omitempty"`
+
+	// itemWrites are the items that the turn wrote or staged.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	ItemWrites []ItemWrite `json:"itemWrites,omitempty"`
+
+	// retry is the turn that repeats this one, which ended stale.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Retry string `json:"retry,omitempty"`
+
+	// undo is what came of the wish to take the turn back.
+	// +optional
+	Undo *UndoReport `json:"undo,omitempty"`
+
 	// problems of the working workflow when the agent ended.
 	// +optional
 	// +listType=atomic
@@ -269,6 +489,11 @@ type TurnStatus struct {
 	// +optional
 	Prompt *ContentRef `json:"prompt,omitempty"`
 
+	// deliveries counts how often an agent got the prompt of a run; it gets it again
+	// when its pod ends before the reply is stored.
+	// +optional
+	Deliveries int32 `json:"deliveries,omitempty"`
+
 	// restarts counts pods that were replaced during the turn.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
@@ -294,7 +519,7 @@ type TurnStatus struct {
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Ops",type=integer,JSONPath=`.status.ops`,description="Operations of the accepted change sets"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 57",message="`metadata.name` must be at most 57 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= (has(self.spec.retryOf) ? 63 : 57)",message="`metadata.name` must be at most 57 characters"
 type Turn struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -11,6 +11,7 @@ type CompositionSource struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
 	// revision of the workflow; absent: the live one.
@@ -443,10 +444,12 @@ type RunHistory struct {
 	// +kubebuilder:validation:MaxLength=253
 	Page string `json:"page,omitempty"`
 
-	// entries not yet in a page, oldest first.
+	// entries not yet in a page, oldest first, at most 64. Each has seq, activation, node, name, type, branch, edge,
+	// condition, enteredOn, completedOn, outcome, title, input, output, attempts, error and by. Only the operator writes
+	// them, so the schema leaves it at that: to judge each again with every step would cost more than the step.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
 	Entries []HistoryEntry `json:"entries,omitempty"`
 }
 
@@ -475,6 +478,12 @@ type WorkflowRunStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	CurrentNode string `json:"currentNode,omitempty"`
 
+	// waitsFor says what sort of thing the run waits for, for people; absent while
+	// it works, and at its end.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WaitsFor string `json:"waitsFor,omitempty"`
+
 	// outcome of the end node that was reached.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
@@ -492,8 +501,18 @@ type WorkflowRunStatus struct {
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 
-	// instance is the engine's state.
+	// traceId of the run's one trace, whichever operator carries the run; made from its UID.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	TraceID string `json:"traceId,omitempty"`
+
+	// instance is the engine's state: status, step, visits, activeBranches, joinArrivals, consumed, context, contextRefs,
+	// failure and outcome. Only the operator writes it, as with the history's entries.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
 	Instance *RunInstance `json:"instance,omitempty"`
 
 	// history of closed activations.
@@ -508,7 +527,7 @@ type WorkflowRunStatus struct {
 // +kubebuilder:printcolumn:name="Composition",type=string,JSONPath=`.spec.compositionRef.name`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.currentNode`,description="What is open"
-// +kubebuilder:printcolumn:name="Waits for",type=string,JSONPath=`.status.conditions[?(@.type=="Waiting")].reason`,description="What the run waits for"
+// +kubebuilder:printcolumn:name="Waits for",type=string,JSONPath=`.status.waitsFor`,description="What the run waits for"
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type WorkflowRun struct {
