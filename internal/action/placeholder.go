@@ -16,6 +16,8 @@ type placeholder struct {
 	closed bool
 	// line it begins in, from 1.
 	line int
+	// start and end of it in the text, in bytes.
+	start, end int
 }
 
 // judge says what is wrong with the placeholder, or nothing.
@@ -49,11 +51,12 @@ func placeholders(text string) []placeholder {
 		if open > 0 && text[open-1] == '$' {
 			continue
 		}
-		p := placeholder{line: 1 + strings.Count(text[:open], "\n")}
+		p := placeholder{line: 1 + strings.Count(text[:open], "\n"), start: open}
 		if end := endOfExpression(text[at:]); end >= 0 {
 			p.expression, p.closed = text[at:at+end], true
 			at += end + len(placeholderClose)
 		}
+		p.end = at
 		found = append(found, p)
 	}
 }

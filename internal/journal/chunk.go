@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,6 +12,9 @@ const (
 	MaxChunk = 64 << 10
 	// MaxChunks of a session are kept; the oldest go first.
 	MaxChunks = 64
+	// maxMarks is how many of the operator's own events are remembered by key.
+	// A repetition comes soon or never.
+	maxMarks = 32
 )
 
 // A Position tells up to where the events of a session's runners were taken in:
@@ -64,8 +68,11 @@ func (e *GapError) Error() string {
 // An Entry is an event on its way into the journal.
 type Entry struct {
 	Event
-	// Sequence of the event in its pod.
+	// Sequence of the event in its pod; 0 for an event of the operator's own.
 	Sequence int64
+	// Key of an event of the operator's own, which is recorded once for each key;
+	// empty for the runner's.
+	Key string
 }
 
 // Accept returns those entries of a batch that are not in the journal yet. The
@@ -94,6 +101,8 @@ type Chunk struct {
 	First, Last int64
 	// Position after its last line.
 	Position Position
+	// Marks are the keys of the latest events of the operator's own, oldest first.
+	Marks []string
 	// Sealed chunks grow no more.
 	Sealed bool
 	// Text is its lines.
@@ -125,9 +134,47 @@ func (c Chunk) Append(attempt int32, entries []Entry) []Chunk {
 		}
 		current.Text += line
 		current.Last++
-		current.Position = Position{Attempt: attempt, Sequence: entry.Sequence}
+		current = current.noting(attempt, entry)
 	}
 	return append(changed, current)
+}
+
+// noting remembers what the entry was, for whoever might repeat it.
+func (c Chunk) noting(attempt int32, entry Entry) Chunk {
+	if entry.Sequence > 0 {
+		c.Position = Position{Attempt: attempt, Sequence: entry.Sequence}
+	}
+	if entry.Key != "" {
+		marks := append(slices.Clone(c.Marks), entry.Key)
+		c.Marks = marks[max(0, len(marks)-maxMarks):]
+	}
+	return c
+}
+
+// Has tells whether the operator's own event of a key is recorded.
+func (c Chunk) Has(key string) bool { return slices.Contains(c.Marks, key) }
+
+// A Line is an event with its number in the session, from 1.
+type Line struct {
+	Number int64
+	Event
+}
+
+// Lines returns the chunk's events behind a number. What is no event is passed
+// over; it has a number all the same.
+func (c Chunk) Lines(after int64) []Line {
+	var lines []Line
+	number := c.First - 1
+	for text := range strings.Lines(c.Text) {
+		number++
+		if number <= after {
+			continue
+		}
+		if event, ok := parse(text); ok {
+			lines = append(lines, Line{Number: number, Event: event})
+		}
+	}
+	return lines
 }
 
 // isFull tells whether a line must go into another chunk.
@@ -137,5 +184,5 @@ func (c Chunk) isFull(line string) bool {
 
 // next is the chunk behind, without lines.
 func (c Chunk) next() Chunk {
-	return Chunk{Number: c.Number + 1, First: c.Last + 1, Last: c.Last, Position: c.Position}
+	return Chunk{Number: c.Number + 1, First: c.Last + 1, Last: c.Last, Position: c.Position, Marks: c.Marks}
 }

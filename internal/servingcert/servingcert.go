@@ -56,6 +56,9 @@ type Keeper struct {
 	// Webhooks is the prefix of the names of the webhook configurations that
 	// shall trust the authority; empty: none.
 	Webhooks string
+	// Adjust changes the validating configuration in other ways at the same time
+	// and tells whether it did; may be nil.
+	Adjust func(*admissionv1.ValidatingWebhookConfiguration) bool
 	// Clock decides when to renew.
 	Clock clock.WithTicker
 
@@ -192,7 +195,7 @@ func (k *Keeper) trustMutating(ctx context.Context, ca []byte) error {
 
 func (k *Keeper) trustValidating(ctx context.Context, ca []byte) error {
 	return trust(ctx, k.Client, k.Webhooks+"-validating-webhook-configuration", func(config *admissionv1.ValidatingWebhookConfiguration) bool {
-		changed := false
+		changed := k.Adjust != nil && k.Adjust(config)
 		for i := range config.Webhooks {
 			changed = setCA(&config.Webhooks[i].ClientConfig, ca) || changed
 		}

@@ -16,6 +16,10 @@ const (
 	CapabilityComposition = "composition"
 )
 
+// General is the built-in template of an agent that is good for anything words
+// can do, and has no tools.
+const General = "general-assistant"
+
 // ServerWorkbench is the alias of the built-in MCP server for compositions.
 const ServerWorkbench = "@axiom-workbench"
 
@@ -23,13 +27,26 @@ const ServerWorkbench = "@axiom-workbench"
 // agent meets them.
 var workbenchTools = []string{
 	"get_composition",
+	"get_item",
+	"upsert_item",
+	"remove_item",
 	"propose_workflow_changes",
-	"evaluate_expression",
 	"validate_composition",
+	"list_stream_events",
+	"get_stream_event",
+	"evaluate_expression",
+	"axiom_list_action_types",
+	"axiom_get_action_type",
+	"axiom_list_tools",
+	"axiom_get_tool",
+	"axiom_list_secrets",
 }
 
 //go:embed workbench.md
 var workbenchPrompt string
+
+//go:embed general.md
+var generalPrompt string
 
 //go:embed reference.md
 var reference string
@@ -45,10 +62,13 @@ func WorkbenchTools() []string {
 
 // BuiltIn returns a built-in template by name, its system prompt rendered.
 func BuiltIn(name string) (api.SessionTemplateSpec, bool) {
-	if name != api.TemplateWorkbench {
-		return api.SessionTemplateSpec{}, false
+	switch name {
+	case api.TemplateWorkbench:
+		return workbench(), true
+	case General:
+		return general(), true
 	}
-	return workbench(), true
+	return api.SessionTemplateSpec{}, false
 }
 
 // Capabilities of a session of the template, sorted. A session that is bound
@@ -66,6 +86,14 @@ func Render(systemPrompt string) string {
 		"{{reference}}", strings.TrimSpace(reference),
 		"{{changesetReference}}", strings.TrimSpace(changesetReference),
 	).Replace(systemPrompt)
+}
+
+func general() api.SessionTemplateSpec {
+	return api.SessionTemplateSpec{
+		DisplayName:  "General assistant",
+		Description:  "Answers in words. It has no tools.",
+		SystemPrompt: strings.TrimSpace(generalPrompt),
+	}
 }
 
 func workbench() api.SessionTemplateSpec {

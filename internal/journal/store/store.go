@@ -14,8 +14,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +38,11 @@ const (
 	annotationFirst    = "axiom.apitomy.io/journal-first"
 	annotationLast     = "axiom.apitomy.io/journal-last"
 	annotationPosition = "axiom.apitomy.io/journal-position"
+	annotationMarks    = "axiom.apitomy.io/journal-marks"
 	annotationSealed   = "axiom.apitomy.io/journal-sealed"
+
+	// markSeparator stands between marks; no key has one.
+	markSeparator = " "
 )
 
 // Store reads and writes journals.
@@ -46,20 +52,68 @@ type Store struct {
 	Reader client.Reader
 }
 
-// Position returns up to where the runner's events are in the session's journal.
-func (s Store) Position(ctx context.Context, session *api.AgentSession) (journal.Position, error) {
+// Extent tells which part of a journal is kept, and how far it goes.
+type Extent struct {
+	// Chunks that are kept.
+	Chunks int
+	// First and Last are the numbers of the oldest and the newest event that are
+	// kept; 0 when none is.
+	First, Last int64
+	// Position up to which the runner's events are in the journal.
+	Position journal.Position
+}
+
+// Extent returns which part of the session's journal is kept.
+func (s Store) Extent(ctx context.Context, session *api.AgentSession) (Extent, error) {
 	chunks, err := s.list(ctx, session)
 	if err != nil || len(chunks) == 0 {
-		return journal.Position{}, err
+		return Extent{}, err
 	}
-	return chunks[len(chunks)-1].Position, nil
+	newest := chunks[len(chunks)-1]
+	return Extent{Chunks: len(chunks), First: chunks[0].First, Last: newest.Last, Position: newest.Position}, nil
+}
+
+// Position returns up to where the runner's events are in the session's journal.
+func (s Store) Position(ctx context.Context, session *api.AgentSession) (journal.Position, error) {
+	extent, err := s.Extent(ctx, session)
+	return extent.Position, err
+}
+
+// Walk gives the events behind a number to visit, in order, until that returns
+// an error, and returns the number of the newest event there is. Chunks are read
+// one at a time.
+func (s Store) Walk(ctx context.Context, session *api.AgentSession, after int64, visit func(journal.Line) error) (int64, error) {
+	chunks, err := s.list(ctx, session)
+	if err != nil {
+		return after, err
+	}
+	last := after
+	for _, chunk := range chunks {
+		if chunk.Last <= after {
+			continue
+		}
+		full, _, err := s.get(ctx, session, chunk.Number)
+		if apierrors.IsNotFound(err) {
+			continue // it became too old in the meantime
+		}
+		if err != nil {
+			return last, err
+		}
+		for _, line := range full.Lines(last) {
+			if err := visit(line); err != nil {
+				return last, err
+			}
+		}
+		last = max(last, full.Last)
+	}
+	return last, nil
 }
 
 // Load returns the events of the session's journal since the conversation last
 // began.
 func (s Store) Load(ctx context.Context, session *api.AgentSession) ([]journal.Event, error) {
 	list := &corev1.ConfigMapList{}
-	if err := s.Reader.List(ctx, list, chunksOf(session)...); err != nil {
+	if err := s.Reader.List(ctx, list, ChunksOf(session)...); err != nil {
 		return nil, fmt.Errorf("list journal chunks: %w", err)
 	}
 	chunks := make([]journal.Chunk, 0, len(list.Items))
@@ -84,32 +138,62 @@ func (s Store) Load(ctx context.Context, session *api.AgentSession) ([]journal.E
 // [*journal.GapError] when events are missing before the batch, and a conflict
 // or already-exists error of the API when somebody else was faster.
 func (s Store) Append(ctx context.Context, session *api.AgentSession, batch []journal.Entry) (int64, error) {
-	chunks, err := s.list(ctx, session)
-	if err != nil {
-		return 0, err
-	}
-	number := int64(0)
-	if len(chunks) > 0 {
-		number = chunks[len(chunks)-1].Number
-	}
-	newest, object, err := s.get(ctx, session, number)
-	if err != nil {
-		return 0, err
-	}
 	attempt := session.Status.Attempt
-	fresh, err := newest.Position.Accept(attempt, batch)
+	end, err := s.end(ctx, session)
 	if err != nil {
 		return 0, err
 	}
-	changed := newest.Append(attempt, fresh)
-	if len(changed) == 0 {
-		return newest.Position.In(attempt), nil
-	}
-	if err := s.write(ctx, session, changed, object); err != nil {
+	fresh, err := end.newest.Position.Accept(attempt, batch)
+	if err != nil {
 		return 0, err
+	}
+	written, err := s.add(ctx, session, end, fresh)
+	return written.Position.In(attempt), err
+}
+
+// Record adds an event of the operator's own to the session's journal, once for
+// each key, which must have no space in it. A repetition long after is not
+// noticed. The error is a conflict or already-exists error of the API when
+// somebody else was faster.
+func (s Store) Record(ctx context.Context, session *api.AgentSession, key string, event journal.Event) error {
+	end, err := s.end(ctx, session)
+	if err != nil || end.newest.Has(key) {
+		return err
+	}
+	_, err = s.add(ctx, session, end, []journal.Entry{{Event: event, Key: key}})
+	return err
+}
+
+// end is where a journal goes on.
+type end struct {
+	// chunks without their lines, oldest first.
+	chunks []journal.Chunk
+	// newest of them with its lines, and the object that holds it; zero and nil
+	// when there is none.
+	newest journal.Chunk
+	object *corev1.ConfigMap
+}
+
+func (s Store) end(ctx context.Context, session *api.AgentSession) (end, error) {
+	chunks, err := s.list(ctx, session)
+	if err != nil || len(chunks) == 0 {
+		return end{}, err
+	}
+	newest, object, err := s.get(ctx, session, chunks[len(chunks)-1].Number)
+	return end{chunks: chunks, newest: newest, object: object}, err
+}
+
+// add writes entries at the end and returns the chunk that is the newest then.
+func (s Store) add(ctx context.Context, session *api.AgentSession, at end, entries []journal.Entry) (journal.Chunk, error) {
+	changed := at.newest.Append(session.Status.Attempt, entries)
+	if len(changed) == 0 {
+		return at.newest, nil
+	}
+	if err := s.write(ctx, session, changed, at.object); err != nil {
+		return journal.Chunk{}, err
 	}
 	last := changed[len(changed)-1]
-	return last.Position.Sequence, s.prune(ctx, session, chunks, last.Number)
+	return last, s.prune(ctx, session, at.chunks, last.Number)
 }
 
 // write stores chunks in order; the object is that of the newest one before.
@@ -150,7 +234,7 @@ func (s Store) prune(ctx context.Context, session *api.AgentSession, chunks []jo
 func (s Store) list(ctx context.Context, session *api.AgentSession) ([]journal.Chunk, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"})
-	if err := s.Reader.List(ctx, list, chunksOf(session)...); err != nil {
+	if err := s.Reader.List(ctx, list, ChunksOf(session)...); err != nil {
 		return nil, fmt.Errorf("list journal chunks: %w", err)
 	}
 	chunks := make([]journal.Chunk, 0, len(list.Items))
@@ -166,9 +250,6 @@ func (s Store) list(ctx context.Context, session *api.AgentSession) ([]journal.C
 }
 
 func (s Store) get(ctx context.Context, session *api.AgentSession, number int64) (journal.Chunk, *corev1.ConfigMap, error) {
-	if number == 0 {
-		return journal.Chunk{}, nil, nil
-	}
 	object := &corev1.ConfigMap{}
 	key := types.NamespacedName{Namespace: session.Namespace, Name: name(session, number)}
 	if err := s.Reader.Get(ctx, key, object); err != nil {
@@ -182,7 +263,8 @@ func (s Store) get(ctx context.Context, session *api.AgentSession, number int64)
 	return chunk, object, nil
 }
 
-func chunksOf(session *api.AgentSession) []client.ListOption {
+// ChunksOf selects the objects that hold the session's journal.
+func ChunksOf(session *api.AgentSession) []client.ListOption {
 	return []client.ListOption{
 		client.InNamespace(session.Namespace),
 		client.MatchingLabels{LabelJournal: string(session.UID)},
@@ -216,6 +298,7 @@ func fill(object *corev1.ConfigMap, chunk journal.Chunk) {
 	object.Annotations[annotationFirst] = strconv.FormatInt(chunk.First, 10)
 	object.Annotations[annotationLast] = strconv.FormatInt(chunk.Last, 10)
 	object.Annotations[annotationPosition] = chunk.Position.String()
+	object.Annotations[annotationMarks] = strings.Join(chunk.Marks, markSeparator)
 	if chunk.Sealed {
 		object.Annotations[annotationSealed] = "true"
 	}
@@ -224,7 +307,10 @@ func fill(object *corev1.ConfigMap, chunk journal.Chunk) {
 
 // read returns a chunk without its lines.
 func read(meta *metav1.ObjectMeta) (journal.Chunk, error) {
-	chunk := journal.Chunk{Sealed: meta.Annotations[annotationSealed] == "true"}
+	chunk := journal.Chunk{
+		Sealed: meta.Annotations[annotationSealed] == "true",
+		Marks:  strings.Fields(meta.Annotations[annotationMarks]),
+	}
 	for annotation, figure := range map[string]*int64{
 		annotationNumber: &chunk.Number, annotationFirst: &chunk.First, annotationLast: &chunk.Last,
 	} {
