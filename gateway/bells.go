@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,20 +15,30 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 )
 
-// bells wake those who wait for news of a session. A bell says only that it is
+// topic is what news are about.
+type topic struct {
+	kind string
+	key  types.NamespacedName
+}
+
+func sessionTopic(key types.NamespacedName) topic { return topic{"session", key} }
+
+func compositionTopic(key types.NamespacedName) topic { return topic{"composition", key} }
+
+// bells wake those who wait for news of a topic. A bell says only that it is
 // worth to look again: what happened is read from the API server. The zero
 // value is ready to use.
 type bells struct {
 	mu     sync.Mutex
-	rung   map[types.NamespacedName]map[chan struct{}]struct{}
+	rung   map[topic]map[chan struct{}]struct{}
 	isOver bool
-	synced func() bool
+	synced []func() bool
 }
 
-// listen returns a channel that receives when there may be news of the session,
+// listen returns a channel that receives when there may be news of the topic,
 // and is closed when the server shuts down. Who listens before it reads misses
 // nothing. The caller must call leave.
-func (b *bells) listen(session types.NamespacedName) (news <-chan struct{}, leave func()) {
+func (b *bells) listen(about topic) (news <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	bell := make(chan struct{}, 1) // one ring is kept for somebody who is busy reading
@@ -35,31 +47,31 @@ func (b *bells) listen(session types.NamespacedName) (news <-chan struct{}, leav
 		return bell, func() {}
 	}
 	if b.rung == nil {
-		b.rung = map[types.NamespacedName]map[chan struct{}]struct{}{}
+		b.rung = map[topic]map[chan struct{}]struct{}{}
 	}
-	if b.rung[session] == nil {
-		b.rung[session] = map[chan struct{}]struct{}{}
+	if b.rung[about] == nil {
+		b.rung[about] = map[chan struct{}]struct{}{}
 	}
-	b.rung[session][bell] = struct{}{}
-	return bell, func() { b.remove(session, bell) }
+	b.rung[about][bell] = struct{}{}
+	return bell, func() { b.remove(about, bell) }
 }
 
-func (b *bells) remove(session types.NamespacedName, bell chan struct{}) {
+func (b *bells) remove(about topic, bell chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.rung[session], bell)
-	if len(b.rung[session]) == 0 {
-		delete(b.rung, session)
+	delete(b.rung[about], bell)
+	if len(b.rung[about]) == 0 {
+		delete(b.rung, about)
 	}
 }
 
-func (b *bells) ring(session types.NamespacedName) {
+func (b *bells) ring(about topic) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.isOver {
 		return
 	}
-	for bell := range b.rung[session] {
+	for bell := range b.rung[about] {
 		select {
 		case bell <- struct{}{}:
 		default: // it rang already
@@ -85,40 +97,48 @@ func (b *bells) close() {
 func (b *bells) connected() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.synced != nil && b.synced()
+	return len(b.synced) > 0 && !slices.ContainsFunc(b.synced, func(synced func() bool) bool { return !synced() })
 }
 
-// connectBells makes the bells ring when sessions change.
+// connectBells makes the bells ring when sessions or compositions change.
 func (s *Server) connectBells(ctx context.Context) error {
-	informer, err := s.informers.GetInformer(ctx, &api.AgentSession{})
+	return errors.Join(
+		s.connect(ctx, &api.AgentSession{}, sessionTopic, hasNews),
+		s.connect(ctx, &api.Composition{}, compositionTopic, func(any, any) bool { return true }),
+	)
+}
+
+// connect makes the bells ring when objects of a kind change in a way that
+// somebody may wait for.
+func (s *Server) connect(ctx context.Context, kind client.Object, about func(types.NamespacedName) topic, isNews func(before, after any) bool) error {
+	informer, err := s.informers.GetInformer(ctx, kind)
 	if err != nil {
-		return fmt.Errorf("watch agent sessions: %w", err)
+		return fmt.Errorf("watch %T: %w", kind, err)
+	}
+	ring := func(object any) {
+		if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = last.Obj
+		}
+		if object, ok := object.(client.Object); ok {
+			s.bells.ring(about(client.ObjectKeyFromObject(object)))
+		}
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { s.ring(object) },
+		AddFunc: ring,
 		UpdateFunc: func(before, after any) {
-			if hasNews(before, after) {
-				s.ring(after)
+			if isNews(before, after) {
+				ring(after)
 			}
 		},
-		DeleteFunc: func(object any) { s.ring(object) },
+		DeleteFunc: ring,
 	})
 	if err != nil {
-		return fmt.Errorf("watch agent sessions: %w", err)
+		return fmt.Errorf("watch %T: %w", kind, err)
 	}
 	s.bells.mu.Lock()
 	defer s.bells.mu.Unlock()
-	s.bells.synced = registration.HasSynced
+	s.bells.synced = append(s.bells.synced, registration.HasSynced)
 	return nil
-}
-
-func (s *Server) ring(object any) {
-	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = last.Obj
-	}
-	if session, ok := object.(client.Object); ok {
-		s.bells.ring(client.ObjectKeyFromObject(session))
-	}
 }
 
 // hasNews tells whether a change of a session can end a wait for a prompt.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ var (
 	compositionRoutes = []route{
 		{"GET", "/compositions/{ns}/triage/agent/composition", ""},
 		{"POST", "/compositions/{ns}/triage/agent/workflow/changesets", "{}"},
+		{"PUT", "/compositions/{ns}/triage/agent/items", `{"type":"tool","content":{"name":"ask"}}`},
+		{"GET", "/compositions/{ns}/triage/agent/items/workflow/triage", ""},
+		{"DELETE", "/compositions/{ns}/triage/agent/items/workflow/triage", ""},
 	}
 	sessionRoutes = []route{
 		{"GET", "/sessions/{ns}/triage-agent", ""},
@@ -38,12 +42,19 @@ var (
 		{"POST", "/sessions/{ns}/triage-agent/events", `{"events":[]}`},
 	}
 	expressionRoute = route{"POST", "/expressions/evaluate", `{"expression":"1","scope":"action-input"}`}
-	attemptRoute    = route{"POST", "/attempts/{ns}/ship-a1/result", `{"exitCode":0}`}
+	// namespaceRoutes are for any session, and for people.
+	namespaceRoutes = []route{
+		expressionRoute,
+		{"GET", "/stream/events", ""},
+		{"GET", "/stream/events/e1", ""},
+		{"GET", "/library/tools", ""},
+		{"GET", "/library/tools/ask", ""},
+	}
+	attemptRoute = route{"POST", "/attempts/{ns}/ship-a1/result", `{"exitCode":0}`}
 )
 
 func allRoutes() []route {
-	routes := append([]route{expressionRoute, attemptRoute}, compositionRoutes...)
-	return append(routes, sessionRoutes...)
+	return slices.Concat([]route{attemptRoute}, namespaceRoutes, compositionRoutes, sessionRoutes)
 }
 
 func (w *world) try(r route, presented string) reply {
@@ -59,6 +70,7 @@ var _ = Describe("Callers", func() {
 	BeforeEach(func(ctx context.Context) {
 		w = newWorld(ctx, interceptor.Funcs{})
 		w.workbench()
+		w.operate()
 		w.composition("other", blank())
 		w.session("other-agent", "other")
 		w.attemptPod("ship-a1", nil)
@@ -67,14 +79,14 @@ var _ = Describe("Callers", func() {
 		})
 	}, NodeTimeout(time.Minute))
 
-	It("are turned away without the right token, on every route", func(ctx context.Context) {
+	It("workbench 43: are turned away without the right token, on every route", func(ctx context.Context) {
 		w.ctx = ctx
 		mine := tokenOf(w, "triage-agent")
 		for _, r := range allRoutes() {
 			presented := map[string]string{
 				"none": "", "wrong": "wrong", "the hash": token.Hash(mine), "nearly": mine + " x", "the attempt's hash": token.Hash("attempt-token"),
 			}
-			if r != expressionRoute { // which is good for any session
+			if !slices.Contains(namespaceRoutes, r) {
 				presented["another session's"] = tokenOf(w, "other-agent")
 				presented["another attempt's"] = "another-attempt-token"
 			}
@@ -85,7 +97,7 @@ var _ = Describe("Callers", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("are let in with it", func(ctx context.Context) {
+	It("workbench 43: are let in with it", func(ctx context.Context) {
 		w.ctx = ctx
 		for _, r := range allRoutes() {
 			presented := tokenOf(w, "triage-agent")
@@ -93,7 +105,9 @@ var _ = Describe("Callers", func() {
 				presented = "attempt-token"
 			}
 			By(r.method + " " + r.path)
-			Expect(w.try(r, presented).status).NotTo(BeElementOf(http.StatusUnauthorized, http.StatusNotFound))
+			got := w.try(r, presented)
+			Expect(got.status).NotTo(Equal(http.StatusUnauthorized))
+			Expect(got.body).NotTo(ContainSubstring("ession"), "it is about the caller")
 		}
 	}, NodeTimeout(time.Minute))
 
@@ -102,7 +116,7 @@ var _ = Describe("Callers", func() {
 		session := reload(w, &api.AgentSession{ObjectMeta: meta(w, "triage-agent")})
 		session.Status.TokenHash = ""
 		Expect(k8s.Status().Update(ctx, session)).To(Succeed())
-		for _, r := range append(append([]route{expressionRoute}, compositionRoutes...), sessionRoutes...) {
+		for _, r := range slices.Concat(namespaceRoutes, compositionRoutes, sessionRoutes) {
 			expectProblem(w.try(r, tokenOf(w, "triage-agent")), http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, badToken)
 		}
 		Expect(k8s.Delete(ctx, &corev1.Pod{ObjectMeta: meta(w, "ship-a1")}, client.GracePeriodSeconds(0))).To(Succeed())
@@ -143,8 +157,8 @@ var _ = Describe("Callers", func() {
 		w.ctx = ctx
 		session := reload(w, &api.AgentSession{ObjectMeta: meta(w, "triage-agent")})
 		for uid, isServed := range map[types.UID]OmegaMatcher{
-			"of-the-one-before": Not(Equal(http.StatusOK)),
-			reload(w, &api.Composition{ObjectMeta: meta(w, "triage")}).UID: Equal(http.StatusOK),
+			"of-the-one-before": Equal(http.StatusUnauthorized),
+			reload(w, &api.Composition{ObjectMeta: meta(w, "triage")}).UID: Not(Equal(http.StatusUnauthorized)),
 		} {
 			controller := true
 			session.OwnerReferences = []metav1.OwnerReference{{
@@ -175,7 +189,9 @@ var _ = Describe("The guard", func() {
 				limit = 512 << 10
 			case r == expressionRoute, r == attemptRoute:
 				limit = 384 << 10
-			case strings.HasSuffix(r.path, "/events"):
+			case strings.HasSuffix(r.path, "/agent/items"):
+				limit = 160 << 10
+			case r.method == "POST" && strings.HasSuffix(r.path, "/events"), strings.HasSuffix(r.path, "/result"):
 				limit = 1 << 20
 			}
 			By(r.method + " " + r.path)
@@ -191,7 +207,7 @@ var _ = Describe("The guard", func() {
 		endless := &endlessBody{}
 		request, err := http.NewRequestWithContext(ctx, "POST", w.url+w.path(expressionRoute.path), endless)
 		Expect(err).NotTo(HaveOccurred())
-		response, err := http.DefaultClient.Do(request)
+		response, err := issuer.Client().Do(request)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(response.Body.Close()).To(Succeed())
 		Expect(response.StatusCode).To(Equal(http.StatusRequestEntityTooLarge))

@@ -1,6 +1,7 @@
-// Package gateway is the HTTP API that pods of the operator call: agents read
-// and change the composition of their session, runners fetch prompts and report
-// events, scripts report their result.
+// Package gateway is the HTTP API that pods of the operator call, and senders of
+// events: agents read and change the composition of their session, runners fetch
+// prompts and report events, scripts report their result, and whoever holds the
+// credential of an event source tells what happened elsewhere.
 //
 // It decides who may call what and in which order a request is checked; what
 // changes mean is decided by the pure packages. The order is that of the

@@ -45,9 +45,7 @@ func (s *Server) AppendEvents(ctx context.Context, request server.AppendEventsRe
 	if err != nil {
 		return nil, gapOf(err)
 	}
-	if len(batch) > 0 {
-		s.noteActivity(ctx, who)
-	}
+	s.noteLife(ctx, who, len(batch) > 0)
 	return server.AppendEvents200JSONResponse{AcceptedThrough: accepted}, nil
 }
 
@@ -83,7 +81,8 @@ func readEvents(events []openapi.Event) ([]journal.Entry, error) {
 }
 
 // noteReady makes the session ready when its runner announces an initialised
-// agent.
+// agent. The first one finds the welcome in the journal; one that comes after
+// another pod has to be told what was said before.
 func (s *Server) noteReady(ctx context.Context, who caller, batch []journal.Entry) error {
 	isInit := func(entry journal.Entry) bool { return entry.Type == journal.TypeSessionInit }
 	if !slices.ContainsFunc(batch, isInit) {
@@ -96,28 +95,73 @@ func (s *Server) noteReady(ctx context.Context, who caller, batch []journal.Entr
 	if _, err := position.Accept(who.session.Status.Attempt, batch); err != nil {
 		return gapOf(err)
 	}
+	if position == (journal.Position{}) {
+		s.welcome(ctx, who)
+	}
+	// The agents of runs load their conversation themselves.
+	hasPast := position.Attempt > 0 && position.Attempt < who.session.Status.Attempt && who.session.Spec.RunRef == nil
 	return s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
 		if status.ReadyAttempt == status.Attempt {
 			return false, nil
 		}
 		status.ReadyAttempt = status.Attempt
+		status.RecapPending = hasPast
 		return true, nil
 	})
 }
 
-// noteActivity records that the agent did something. The events are in the
-// journal by then, so that its failure is nobody's concern.
-func (s *Server) noteActivity(ctx context.Context, who caller) {
+// welcome puts the template's welcome at the beginning of the journal. A session
+// without one is none the worse.
+func (s *Server) welcome(ctx context.Context, who caller) {
+	template, err := s.template(ctx, who.session.Namespace, who.session.Spec.TemplateRef.Name)
+	if err == nil && template.WelcomeMessage != "" {
+		err = s.record(ctx, who.session, "welcome", journal.Event{
+			Type: journal.TypeAssistantText, Data: map[string]any{"text": template.WelcomeMessage},
+		})
+	}
+	if err != nil {
+		s.log.Error(err, "Could not welcome", "session", who.key)
+	}
+}
+
+// record puts an event of the operator's own into a journal.
+func (s *Server) record(ctx context.Context, session *api.AgentSession, key string, event journal.Event) error {
+	return settle(func() error { return s.journals.Record(ctx, session, key, event) })
+}
+
+// noteLife records that the runner is alive while somebody waits for it, that
+// its agent did something, and how far the journal goes; each once in a while.
+// The events are in the journal by then, so that its failure is nobody's concern.
+func (s *Server) noteLife(ctx context.Context, who caller, isActive bool) {
 	now := metav1.NewTime(s.clock.Now())
 	err := s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
-		last := status.LastActivityAt
-		if last != nil && now.Sub(last.Time) < activityInterval {
-			return false, nil
+		isWaitedFor := status.Prompt != nil && status.Prompt.State != api.PromptDone
+		isAlive := isWaitedFor && isDue(status.LastHeartbeatAt, now)
+		isNews := isActive && isDue(status.LastActivityAt, now)
+		if isAlive {
+			status.LastHeartbeatAt = &now
 		}
-		status.LastActivityAt = &now
-		return true, nil
+		if isNews {
+			status.LastActivityAt = &now
+			s.noteJournal(ctx, who, status)
+		}
+		return isAlive || isNews, nil
 	})
 	if err != nil {
-		s.log.V(1).Info("Could not record activity", "session", who.key, "reason", err.Error())
+		s.log.V(1).Info("Could not record a sign of life", "session", who.key, "reason", err.Error())
 	}
+}
+
+// isDue tells whether a recorded moment lags far enough behind to be worth a write.
+func isDue(recorded *metav1.Time, now metav1.Time) bool {
+	return recorded == nil || now.Sub(recorded.Time) >= activityInterval
+}
+
+func (s *Server) noteJournal(ctx context.Context, who caller, status *api.AgentSessionStatus) {
+	extent, err := s.journals.Extent(ctx, who.session)
+	if err != nil || extent.Chunks == 0 {
+		return
+	}
+	chunks := min(extent.Chunks, journal.MaxChunks)
+	status.Journal = &api.SessionJournal{Chunks: int32(chunks), FirstSeq: extent.First, LastSeq: extent.Last} //nolint:gosec // bounded by the line before
 }

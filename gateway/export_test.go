@@ -3,7 +3,11 @@ package gateway
 import (
 	"context"
 	"net"
+	"time"
 )
+
+// HurrySenders gives bodies of events so long to arrive.
+func (s *Server) HurrySenders(limit time.Duration) { s.senderPatience = limit }
 
 // Connect makes waiting callers wake up, as Start does.
 func (s *Server) Connect(ctx context.Context) error { return s.connectBells(ctx) }

@@ -17,6 +17,7 @@ import (
 	"github.com/apitomy/axiom-operator/gateway/openapi/server"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/streamevent"
 )
 
 // EvaluateExpression evaluates an expression for somebody who is writing it.
@@ -30,7 +31,7 @@ func (s *Server) EvaluateExpression(
 	case !known:
 		return nil, invalid("Unknown scope; use one of %s", scopeNames())
 	}
-	asked, err := s.variables(ctx, callerOf(ctx).session.Namespace, request.Body)
+	asked, err := s.variables(ctx, callerOf(ctx).namespace, request.Body)
 	if unusable, ok := errors.AsType[*unusableError](err); ok {
 		return server.EvaluateExpression200JSONResponse{Error: unusable.Error()}, nil
 	}
@@ -98,18 +99,5 @@ func (s *Server) event(ctx context.Context, namespace string, id any) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("read event: %w", err)
 	}
-	return eventMap(event)
-}
-
-// eventMap is an event as expressions see it: its spec.
-func eventMap(event *api.StreamEvent) (map[string]any, error) {
-	data, err := json.Marshal(event.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", event.Name, err)
-	}
-	value, err := jsonvalue.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("decode event %s: %w", event.Name, err)
-	}
-	return value.(map[string]any), nil
+	return streamevent.Map(event)
 }

@@ -39,11 +39,11 @@ var _ = Describe("Expressions", Ordered, func() {
 		Expect(into[openapi.EvaluationResult](evaluate(ctx, body))).To(Equal(
 			openapi.EvaluationResult{Ok: true, ValueJSON: valueJSON, ValueType: valueType}))
 	},
-		Entry("of the context", `{"expression":"context.n + 1","scope":"action-input","context":{"n":41}}`, "42", openapi.ValueTypeNumber, NodeTimeout(time.Minute)),
-		Entry("in a title", `{"expression":"'No reply on ' + context.ref","scope":"human-task-title","context":{"ref":"#1"}}`, `"No reply on #1"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
-		Entry("of an event", `{"expression":"event.ref","scope":"correlation-event-key","eventId":"e1"}`, `"https://forge/1"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
-		Entry("of its payload", `{"expression":"event.payload.comment.body","scope":"receive-event-output","eventId":"e1"}`, `"please close"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
-		Entry("of an event in the context", `{"expression":"context.event.type","scope":"action-input","eventId":"e1"}`, `"issue.comment.created"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
+		Entry("workbench 47: of the context", `{"expression":"context.n + 1","scope":"action-input","context":{"n":41}}`, "42", openapi.ValueTypeNumber, NodeTimeout(time.Minute)),
+		Entry("workbench 47: in a title", `{"expression":"'No reply on ' + context.ref","scope":"human-task-title","context":{"ref":"#1"}}`, `"No reply on #1"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
+		Entry("workbench 47: of an event", `{"expression":"event.ref","scope":"correlation-event-key","eventId":"e1"}`, `"https://forge/1"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
+		Entry("workbench 47: of its payload", `{"expression":"event.payload.comment.body","scope":"receive-event-output","eventId":"e1"}`, `"please close"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
+		Entry("workbench 47: of an event in the context", `{"expression":"context.event.type","scope":"action-input","eventId":"e1"}`, `"issue.comment.created"`, openapi.ValueTypeString, NodeTimeout(time.Minute)),
 		Entry("of the context's own event", `{"expression":"context.event","scope":"action-input","eventId":"e1","context":{"event":7}}`, "7", openapi.ValueTypeNumber, NodeTimeout(time.Minute)),
 		Entry("that is a list", `{"expression":"[1, 'a']","scope":"action-input","context":null,"eventId":null}`, `[1,"a"]`, openapi.ValueTypeArray, NodeTimeout(time.Minute)),
 	)
@@ -54,17 +54,17 @@ var _ = Describe("Expressions", Ordered, func() {
 		Expect(got.ValueType).To(BeEmpty())
 		Expect(got.Error).To(ContainSubstring(message))
 	},
-		Entry("that do not compile", `{"expression":"context.(","scope":"action-input"}`, "compile expression", NodeTimeout(time.Minute)),
+		Entry("workbench 48: that do not compile", `{"expression":"context.(","scope":"action-input"}`, "compile expression", NodeTimeout(time.Minute)),
 		Entry("that fail", `{"expression":"context.missing","scope":"action-input"}`, "missing", NodeTimeout(time.Minute)),
-		Entry("without the event they need", `{"expression":"event.ref","scope":"correlation-event-key"}`, "needs an event", NodeTimeout(time.Minute)),
+		Entry("workbench 48: without the event they need", `{"expression":"event.ref","scope":"correlation-event-key"}`, "needs an event", NodeTimeout(time.Minute)),
 		Entry("of an unknown event", `{"expression":"event.ref","scope":"correlation-event-key","eventId":"e2"}`, "event e2 not found", NodeTimeout(time.Minute)),
-		Entry("of an event with an ill-formed id", `{"expression":"event.ref","scope":"correlation-event-key","eventId":"../E 1"}`, "not the id of an event", NodeTimeout(time.Minute)),
+		Entry("workbench 48: of an event with an ill-formed id", `{"expression":"event.ref","scope":"correlation-event-key","eventId":"../E 1"}`, "not the id of an event", NodeTimeout(time.Minute)),
 		Entry("of an event whose id is no text", `{"expression":"1","scope":"action-input","eventId":7}`, "not the id of an event", NodeTimeout(time.Minute)),
 		Entry("of a context that is no object", `{"expression":"1","scope":"action-input","context":[1]}`, "must be an object", NodeTimeout(time.Minute)),
 		Entry("of a context that cannot be read", `{"expression":"1","scope":"action-input","context":{"n":1e999}}`, "context cannot be read", NodeTimeout(time.Minute)),
 	)
 
-	It("must not be blank, and need a scope", func(ctx context.Context) {
+	It("workbench 48: must not be blank, and need a scope", func(ctx context.Context) {
 		expectProblem(evaluate(ctx, `{"expression":" \n","scope":"action-input"}`), http.StatusBadRequest, openapi.ProblemCodeInvalid, "blank")
 		got := evaluate(ctx, `{"expression":"1","scope":"bogus"}`)
 		for _, scope := range []string{

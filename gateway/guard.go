@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 )
@@ -18,13 +20,21 @@ const basePath = "/api/v1"
 // finishTimeout bounds the work for one request whose caller may be gone.
 const finishTimeout = 10 * time.Second
 
+// bodyTimeout is what a body has to arrive: a caller that trickles holds a
+// connection, and nobody knows yet who it is.
+const bodyTimeout = 30 * time.Second
+
 // Limits of bodies, in bytes.
 const (
 	maxBody           = 64 << 10
+	maxItemBody       = 160 << 10
 	maxChangeSetBody  = 512 << 10
 	maxExpressionBody = 384 << 10
 	maxAttemptBody    = 384 << 10
 	maxEventsBody     = 1 << 20
+	// maxResultBody has room for the longest reply that a runner sends, however
+	// it is escaped.
+	maxResultBody = 1 << 20
 )
 
 // policy is what the guard has to know of a route.
@@ -35,25 +45,50 @@ type policy struct {
 	body bool
 	// required members of the body.
 	required []string
+	// isOutside tells whether anybody may knock: bodies must then arrive soon, and
+	// callers may come in bursts.
+	isOutside bool
 	// waits tells whether the route only waits for news, and may stop when its
 	// caller is gone.
 	waits bool
 	// identify finds out who calls.
-	identify func(*Server, *http.Request) (caller, error)
+	identify identify
 }
 
 // policies of all routes, by the pattern that the generated code registers.
 func policies() map[string]policy {
+	all := map[string]policy{}
+	for _, routes := range []map[string]policy{compositionPolicies(), sessionPolicies(), itemPolicies(), namespacePolicies()} {
+		maps.Copy(all, routes)
+	}
+	return all
+}
+
+func compositionPolicies() map[string]policy {
 	return map[string]policy{
 		"GET /compositions/{namespace}/{name}/agent/composition": {
+			limit: maxBody, identify: (*Server).compositionCaller,
+		},
+		"PUT /compositions/{namespace}/{name}/agent/items": {
+			limit: maxItemBody, body: true, required: []string{"type", "content"}, identify: (*Server).compositionCaller,
+		},
+		"GET /compositions/{namespace}/{name}/agent/items/{type}/{item}": {
+			limit: maxBody, identify: (*Server).compositionCaller,
+		},
+		"DELETE /compositions/{namespace}/{name}/agent/items/{type}/{item}": {
 			limit: maxBody, identify: (*Server).compositionCaller,
 		},
 		"POST /compositions/{namespace}/{name}/agent/workflow/changesets": {
 			limit: maxChangeSetBody, body: true, identify: (*Server).compositionCaller,
 		},
-		"POST /expressions/evaluate": {
-			limit: maxExpressionBody, body: true, required: []string{"expression", "scope"}, identify: (*Server).anySessionCaller,
+		"GET /compositions/{namespace}/{name}/events": {
+			limit: maxBody, waits: true, identify: (*Server).compositionWatcher,
 		},
+	}
+}
+
+func sessionPolicies() map[string]policy {
+	return map[string]policy{
 		"GET /sessions/{namespace}/{name}": {
 			limit: maxBody, identify: (*Server).sessionCaller,
 		},
@@ -64,13 +99,63 @@ func policies() map[string]policy {
 			limit: maxBody, identify: (*Server).sessionCaller,
 		},
 		"POST /sessions/{namespace}/{name}/prompts/{id}/result": {
-			limit: maxBody, body: true, required: []string{"outcome"}, identify: (*Server).sessionCaller,
+			limit: maxResultBody, body: true, required: []string{"outcome"}, identify: (*Server).sessionCaller,
 		},
 		"POST /sessions/{namespace}/{name}/events": {
 			limit: maxEventsBody, body: true, required: []string{"events"}, identify: (*Server).sessionCaller,
 		},
+		"GET /sessions/{namespace}/{name}/events": {
+			limit: maxBody, waits: true, identify: (*Server).sessionReader,
+		},
+		"POST /events/{namespace}/{eventSourceId}": {
+			limit: maxIngestBody, isOutside: true, identify: (*Server).sourceCaller,
+		},
 		"POST /attempts/{namespace}/{pod}/result": {
 			limit: maxAttemptBody, body: true, required: []string{"exitCode"}, identify: (*Server).attemptCaller,
+		},
+	}
+}
+
+func itemPolicies() map[string]policy {
+	return map[string]policy{
+		"GET /sessions/{namespace}/{name}/items": {
+			limit: maxBody, identify: (*Server).itemsReader,
+		},
+		"PUT /sessions/{namespace}/{name}/items": {
+			limit: maxItemBody, body: true, required: []string{"type", "content"}, identify: (*Server).itemsAgent,
+		},
+		"GET /sessions/{namespace}/{name}/items/{type}/{item}": {
+			limit: maxBody, identify: (*Server).itemsReader,
+		},
+		"DELETE /sessions/{namespace}/{name}/items/{type}/{item}": {
+			limit: maxBody, identify: (*Server).itemsAgent,
+		},
+		"POST /sessions/{namespace}/{name}/validate": {
+			limit: maxItemBody, body: true, required: []string{"type", "item"}, identify: (*Server).itemsAgent,
+		},
+		"POST /sessions/{namespace}/{name}/apply": {
+			limit: maxBody, body: true, required: []string{"items"}, identify: (*Server).itemsPerson,
+		},
+	}
+}
+
+// namespacePolicies are those of routes that are about no object in their path.
+func namespacePolicies() map[string]policy {
+	return map[string]policy{
+		"POST /expressions/evaluate": {
+			limit: maxExpressionBody, body: true, required: []string{"expression", "scope"}, identify: sessionOrPerson(toEvaluate),
+		},
+		"GET /stream/events": {
+			limit: maxBody, identify: sessionOrPerson(toListEvents),
+		},
+		"GET /stream/events/{id}": {
+			limit: maxBody, identify: sessionOrPerson(toReadEvent),
+		},
+		"GET /library/{kind}": {
+			limit: maxBody, identify: sessionOrPerson(toListLibrary),
+		},
+		"GET /library/{kind}/{name}": {
+			limit: maxBody, identify: sessionOrPerson(toReadLibrary),
 		},
 	}
 }
@@ -103,6 +188,7 @@ func (s *Server) guarded(p policy, next http.HandlerFunc) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
+		who.wantsStream = wantsStream(r)
 		ctx := context.WithValue(r.Context(), callerKey{}, who)
 		if !p.waits {
 			var cancel context.CancelFunc
@@ -114,31 +200,52 @@ func (s *Server) guarded(p policy, next http.HandlerFunc) http.HandlerFunc {
 }
 
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, p policy) (caller, error) {
-	body, err := readBody(w, r, p.limit)
+	body, err := s.readBody(w, r, p)
 	if err != nil {
 		return caller{}, err
 	}
+	// Some callers are known by what they signed.
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	who, err := p.identify(s, r)
 	if err != nil {
 		return caller{}, err
 	}
-	if !s.rates.allow(who.key, s.clock.Now()) {
+	if !isCounted(r.Context()) && !s.ratesOf(p).allow(who.key, s.clock.Now()) {
 		return caller{}, rateLimited()
 	}
 	if err := p.checkSyntax(body); err != nil {
 		return caller{}, err
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	return who, nil
 }
 
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength > limit {
-		return nil, overLimit(limit)
+// timeForBody is what the body has to arrive. Who waits for news sends none, and
+// a deadline would end the wait.
+func (s *Server) timeForBody(p policy) time.Duration {
+	switch {
+	case p.waits:
+		return 0
+	case p.isOutside:
+		return s.senderPatience
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	return bodyTimeout
+}
+
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p policy) ([]byte, error) {
+	if r.ContentLength > p.limit {
+		return nil, overLimit(p.limit)
+	}
+	if limit := s.timeForBody(p); limit > 0 {
+		if err := hurry(w, limit); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return nil, err
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, p.limit))
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return nil, overLimit(limit)
+		return nil, overLimit(p.limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, tooSlow()
 	}
 	if err != nil {
 		return nil, invalid("The body broke off")

@@ -1,125 +1,114 @@
 package gateway
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"slices"
+	"net/http"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/gateway/openapi"
-	"github.com/apitomy/axiom-operator/internal/action"
 	"github.com/apitomy/axiom-operator/internal/changeset"
+	"github.com/apitomy/axiom-operator/internal/item"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
-	"github.com/apitomy/axiom-operator/internal/workflow"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
-// maxProblems bounds the problems that are told of one item.
-const maxProblems = 64
-
-// wholeItem is the path of problems with no part of an item in particular.
-const wholeItem = "content"
+const (
+	// maxProblems bounds the problems that are told of one item.
+	maxProblems = 64
+	// maxItemName is what any draft takes of a name, in bytes.
+	maxItemName = 253
+)
 
 // workflowProblems is what is wrong with a workflow document.
 func (s *Server) workflowProblems(doc changeset.Document) []openapi.ItemProblem {
-	found := workflow.Validate(doc, s.expressions)
-	problems := make([]openapi.ItemProblem, 0, len(found))
-	for _, problem := range found {
-		problems = append(problems, openapi.ItemProblem{
-			Severity: openapi.Severity(problem.Severity), Path: pathOf(problem), Code: problem.Code, Message: problem.Message,
-		})
-	}
-	return worstFirst(problems)
+	return shownProblems(item.WorkflowProblems(doc, s.expressions))
 }
 
-func pathOf(problem workflow.Problem) string {
+// shownProblems are the worst of an item's problems.
+func shownProblems(found []api.Problem) []openapi.ItemProblem {
+	problems := make([]openapi.ItemProblem, 0, min(len(found), maxProblems))
+	for _, p := range found[:min(len(found), maxProblems)] {
+		problems = append(problems, openapi.ItemProblem{
+			Severity: openapi.Severity(p.Severity), Path: p.Path, Code: p.Code, Message: p.Message,
+		})
+	}
+	return problems
+}
+
+func shownItem(view item.View) openapi.Item {
+	return openapi.Item{
+		Type: openapi.ItemType(view.Type), Name: view.Name, ContentRevision: view.Revision,
+		Valid: view.IsValid(), Problems: shownProblems(view.Problems),
+	}
+}
+
+func shownContent(content item.Content) openapi.Item {
+	return shownItem(item.View{Type: content.Type, Name: content.Name, Revision: content.Revision, Problems: content.Problems})
+}
+
+// itemChange is what somebody wants to become of an item.
+type itemChange struct {
+	item turns.Item
+	// content that it shall have; nil when it shall go.
+	content map[string]any
+	// base is the revision that the caller knows the item by, nil when the caller
+	// does not say.
+	base *string
+}
+
+func readItemChange(body *openapi.ItemChange) (itemChange, error) {
+	named, content, err := readContent(body.Type, body.Content)
+	return itemChange{item: named, content: content, base: body.BaseRevision}, err
+}
+
+// readContent reads a content and the name that it gives its item.
+func readContent(kind openapi.ItemType, text json.RawMessage) (turns.Item, map[string]any, error) {
+	if err := checkItemType(kind); err != nil {
+		return turns.Item{}, nil, err
+	}
+	value, err := jsonvalue.Decode(text)
+	if err != nil {
+		return turns.Item{}, nil, invalid("The content cannot be read: %s", err)
+	}
+	content, isObject := value.(map[string]any)
+	if !isObject {
+		return turns.Item{}, nil, invalid("The content is not an object")
+	}
+	name := item.NameOf(content)
 	switch {
-	case problem.NodeID != "":
-		return "nodes[" + problem.NodeID + "]"
-	case problem.EdgeID != "":
-		return "edges[" + problem.EdgeID + "]"
+	case name == "":
+		return turns.Item{}, nil, invalid("The content has no name: name is required, and is the item's")
+	case len(name) > maxItemName:
+		return turns.Item{}, nil, invalid("The name is longer than %d bytes", maxItemName)
 	}
-	return wholeItem
+	return turns.Item{Type: api.ItemType(kind), Name: name}, content, nil
 }
 
-// worstFirst puts errors before warnings, and leaves out what is too much.
-func worstFirst(problems []openapi.ItemProblem) []openapi.ItemProblem {
-	slices.SortStableFunc(problems, func(a, b openapi.ItemProblem) int {
-		return cmp.Compare(rankOf(a), rankOf(b))
-	})
-	return problems[:min(len(problems), maxProblems)]
+func checkItemType(kind openapi.ItemType) error {
+	if !kind.Valid() {
+		return invalid("Unknown type of item; use workflow, action-type or tool")
+	}
+	return nil
 }
 
-func rankOf(problem openapi.ItemProblem) int {
-	if problem.Severity == openapi.SeverityError {
-		return 0
-	}
-	return 1
+// jsonText is an answer that is JSON already.
+type jsonText []byte
+
+func (t jsonText) write(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(t)
+	return err
 }
 
-func isValid(problems []openapi.ItemProblem) bool {
-	return !slices.ContainsFunc(problems, func(p openapi.ItemProblem) bool { return p.Severity == openapi.SeverityError })
-}
+// VisitGetAgentItemResponse implements the generated interface.
+func (t jsonText) VisitGetAgentItemResponse(w http.ResponseWriter) error { return t.write(w) }
 
-// libraryItems are the composition's action types and tools as they are live,
-// each sort by name.
-func libraryItems(comp *api.Composition) ([]openapi.Item, error) {
-	items := make([]openapi.Item, 0, len(comp.Spec.ActionTypes)+len(comp.Spec.Tools))
-	for i := range comp.Spec.ActionTypes {
-		actionType := &comp.Spec.ActionTypes[i]
-		read, err := action.ReadType(actionType.Name, actionType)
-		item, err := libraryItem(openapi.ItemTypeActionType, actionType.Name, actionType, problemsOf(read.Problems(action.Surroundings{}), err))
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	for i := range comp.Spec.Tools {
-		tool := &comp.Spec.Tools[i]
-		read, err := action.ReadTool(tool.Name, tool)
-		item, err := libraryItem(openapi.ItemTypeTool, tool.Name, tool, problemsOf(read.Problems(), err))
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	slices.SortStableFunc(items, func(a, b openapi.Item) int {
-		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name)) // "action-type" is before "tool"
-	})
-	return items, nil
-}
+// VisitGetItemResponse implements the generated interface.
+func (t jsonText) VisitGetItemResponse(w http.ResponseWriter) error { return t.write(w) }
 
-// problemsOf are the problems of an item, or the one that it cannot be read.
-func problemsOf(found []action.Problem, err error) []openapi.ItemProblem {
-	if err != nil {
-		return []openapi.ItemProblem{{Severity: openapi.SeverityError, Path: wholeItem, Code: "UNREADABLE", Message: err.Error()}}
-	}
-	problems := make([]openapi.ItemProblem, 0, len(found))
-	for _, problem := range found {
-		problems = append(problems, openapi.ItemProblem{
-			Severity: openapi.Severity(problem.Severity), Path: cmp.Or(problem.Path, wholeItem), Code: problem.Code, Message: problem.Message,
-		})
-	}
-	return worstFirst(problems)
-}
+// VisitGetLibraryResponse implements the generated interface.
+func (t jsonText) VisitGetLibraryResponse(w http.ResponseWriter) error { return t.write(w) }
 
-func libraryItem(kind openapi.ItemType, name string, stored any, problems []openapi.ItemProblem) (openapi.Item, error) {
-	revision, err := revisionOf(stored)
-	if err != nil {
-		return openapi.Item{}, fmt.Errorf("take revision of %s %s: %w", kind, name, err)
-	}
-	return openapi.Item{Type: kind, Name: name, ContentRevision: revision, Valid: isValid(problems), Problems: problems}, nil
-}
-
-// revisionOf names the content of an action type or tool.
-func revisionOf(stored any) (string, error) {
-	data, err := json.Marshal(stored)
-	if err != nil {
-		return "", err
-	}
-	value, err := jsonvalue.Decode(data)
-	if err != nil {
-		return "", err
-	}
-	return changeset.ContentRevision(value)
-}
+// VisitGetStreamEventResponse implements the generated interface.
+func (t jsonText) VisitGetStreamEventResponse(w http.ResponseWriter) error { return t.write(w) }

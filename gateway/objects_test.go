@@ -31,7 +31,7 @@ func (w *world) result() *corev1.ConfigMap {
 func (w *world) tlsServer(certificate *tls.Certificate) *gateway.Server {
 	GinkgoHelper()
 	server := gateway.New(gateway.Options{
-		Client: k8s, Reader: k8s, Informers: sessions, Expressions: expressions, Template: templateOf,
+		Client: k8s, Reader: k8s, Cached: k8s, Informers: sessions, Expressions: expressions, Template: templateOf,
 		Clock: clock.RealClock{}, Log: logr.Discard(), Address: "127.0.0.1:-1",
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
 	})

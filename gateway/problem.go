@@ -19,6 +19,8 @@ const (
 	detailNoTurn     = "No AI turn is running"
 	detailNoWorkflow = "The composition has no workflow yet; create one with upsert_item type workflow"
 	detailTurnFull   = "This turn is full; finish it and continue in a new turn"
+	detailNoItems    = "Items are only available for Configuration Assistant sessions"
+	detailBadBearer  = "Missing or invalid bearer token"
 )
 
 // retryAfterSeconds is what callers are asked to wait who come too fast, or at
@@ -50,6 +52,15 @@ func unauthorized() *problem {
 	return refuse(http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, detailBadToken)
 }
 
+// stranger is the problem of somebody who should be a person.
+func stranger() *problem {
+	return refuse(http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, detailBadBearer)
+}
+
+func forbidden(format string, args ...any) *problem {
+	return refuse(http.StatusForbidden, openapi.ProblemCodeForbidden, fmt.Sprintf(format, args...))
+}
+
 func notFound(format string, args ...any) *problem {
 	return refuse(http.StatusNotFound, openapi.ProblemCodeNotFound, fmt.Sprintf(format, args...))
 }
@@ -64,6 +75,10 @@ func conflict(format string, args ...any) *problem {
 
 func tooLarge(format string, args ...any) *problem {
 	return refuse(http.StatusRequestEntityTooLarge, openapi.ProblemCodeTooLarge, fmt.Sprintf(format, args...))
+}
+
+func tooSlow() *problem {
+	return refuse(http.StatusRequestTimeout, openapi.ProblemCodeInvalid, "The body did not arrive in time")
 }
 
 func unprocessable(detail string) *problem {

@@ -8,12 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/gateway/openapi/server"
 	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/journal"
 )
 
 const (
@@ -34,29 +36,26 @@ func (s *Server) NextPrompt(ctx context.Context, request server.NextPromptReques
 		return nil, invalid("after must not be negative, and wait must be from 0 to %d", maxWait)
 	}
 	who := callerOf(ctx)
-	if prompt := promptFor(who.session, after); prompt != nil {
-		return s.deliver(ctx, who.session.Namespace, prompt)
+	session := who.session
+	if promptFor(session, after) == nil && wait > 0 {
+		var err error
+		if session, err = s.await(ctx, who, after, time.Duration(wait)*time.Second); err != nil {
+			return nil, err
+		}
 	}
-	if wait == 0 {
+	if promptFor(session, after) == nil {
 		return server.NextPrompt204Response{}, nil
 	}
-	prompt, err := s.await(ctx, who, after, time.Duration(wait)*time.Second)
-	if err != nil {
-		return nil, err
-	}
-	if prompt == nil {
-		return server.NextPrompt204Response{}, nil
-	}
-	return s.deliver(ctx, who.session.Namespace, prompt)
+	return s.deliver(ctx, session)
 }
 
-// await waits for a prompt that the runner needs to be told of. It returns nil
-// when there is none in time, when the caller is gone, or when the server shuts
-// down: another one goes on then.
-func (s *Server) await(ctx context.Context, who caller, after int64, wait time.Duration) (*api.SessionPrompt, error) {
+// await waits for a prompt that the runner needs to be told of, and returns the
+// session as it is then. It has no such prompt when there is none in time, when
+// the caller is gone, or when the server shuts down: another one goes on then.
+func (s *Server) await(ctx context.Context, who caller, after int64, wait time.Duration) (*api.AgentSession, error) {
 	session := who.session.DeepCopy()
 	// Listening begins before the first look, so that nothing falls in between.
-	news, leave := s.bells.listen(client.ObjectKeyFromObject(session))
+	news, leave := s.bells.listen(sessionTopic(client.ObjectKeyFromObject(session)))
 	defer leave()
 	timeout := s.clock.NewTimer(wait)
 	defer timeout.Stop()
@@ -64,18 +63,18 @@ func (s *Server) await(ctx context.Context, who caller, after int64, wait time.D
 		if err := s.refresh(ctx, who, session); err != nil {
 			return nil, err
 		}
-		if prompt := promptFor(session, after); prompt != nil {
-			return prompt, nil
+		if promptFor(session, after) != nil {
+			return session, nil
 		}
 		select {
 		case _, open := <-news:
 			if !open {
-				return nil, nil
+				return session, nil
 			}
 		case <-timeout.C():
-			return nil, nil
+			return session, nil
 		case <-ctx.Done():
-			return nil, nil
+			return session, nil
 		}
 	}
 }
@@ -92,30 +91,77 @@ func promptFor(session *api.AgentSession, after int64) *api.SessionPrompt {
 	return nil
 }
 
-func (s *Server) deliver(ctx context.Context, namespace string, prompt *api.SessionPrompt) (server.NextPromptResponseObject, error) {
-	text, err := s.contents.Get(ctx, namespace, prompt.Ref.Digest)
+// deliver gives the session's prompt to its runner.
+func (s *Server) deliver(ctx context.Context, session *api.AgentSession) (server.NextPromptResponseObject, error) {
+	prompt := session.Status.Prompt
+	text, err := s.contents.Get(ctx, session.Namespace, prompt.Ref.Digest)
 	if err != nil {
 		return nil, fmt.Errorf("read prompt: %w", err)
+	}
+	recap, err := s.recap(ctx, session)
+	if err != nil {
+		return nil, err
 	}
 	return server.NextPrompt200JSONResponse{
 		Sequence:        prompt.Sequence,
 		ID:              prompt.ID,
-		Text:            string(text),
+		Text:            recap + string(text),
 		NewConversation: prompt.NewConversation,
 		Cancel:          prompt.Cancel,
 	}, nil
 }
 
+// recap is what goes ahead of the prompt of an agent that does not know what
+// was said in its session; empty for one that does, or that shall not know.
+func (s *Server) recap(ctx context.Context, session *api.AgentSession) (string, error) {
+	if !session.Status.RecapPending || session.Status.Prompt.NewConversation {
+		return "", nil
+	}
+	events, err := s.journals.Load(ctx, session)
+	if err != nil {
+		return "", fmt.Errorf("load journal: %w", err)
+	}
+	ref := session.Spec.CompositionRef
+	if ref == nil {
+		return journal.Recap(events, nil) + "\n\n", nil
+	}
+	comp := &api.Composition{}
+	err = s.live.Get(ctx, types.NamespacedName{Namespace: session.Namespace, Name: ref.Name}, comp)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read composition: %w", err)
+	}
+	return journal.Recap(events, &comp.Spec.Goal) + "\n\n", nil
+}
+
 // AckPrompt notes that the runner has the prompt.
 func (s *Server) AckPrompt(ctx context.Context, request server.AckPromptRequestObject) (server.AckPromptResponseObject, error) {
 	now := metav1.NewTime(s.clock.Now())
-	err := s.updateSession(ctx, callerOf(ctx), func(status *api.AgentSessionStatus) (bool, error) {
+	who := callerOf(ctx)
+	var prompt *api.SessionPrompt
+	err := s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
+		prompt = status.Prompt
 		return acknowledge(status, request.ID, now)
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.recordMessage(ctx, who, prompt)
 	return server.AckPrompt204Response{}, nil
+}
+
+// recordMessage puts what the person said into the journal, ahead of what the
+// agent makes of it. The agent works whether or not that can be written.
+func (s *Server) recordMessage(ctx context.Context, who caller, prompt *api.SessionPrompt) {
+	turn := &api.Turn{}
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: who.namespace, Name: prompt.ID}, turn)
+	if err == nil && (prompt.TurnUID == "" || string(turn.UID) == prompt.TurnUID) && turn.Spec.Message != "" {
+		err = s.record(ctx, who.session, fmt.Sprintf("message/%d", prompt.Sequence), journal.Event{
+			Type: journal.TypeUserMessage, Data: map[string]any{"content": turn.Spec.Message, "turn": turn.Name},
+		})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		s.log.Error(err, "Could not record a message", "session", who.key)
+	}
 }
 
 func acknowledge(status *api.AgentSessionStatus, id string, now metav1.Time) (changed bool, err error) {
@@ -123,12 +169,16 @@ func acknowledge(status *api.AgentSessionStatus, id string, now metav1.Time) (ch
 	if err != nil {
 		return false, err
 	}
-	isKnown := prompt.State == api.PromptDelivered && prompt.Attempt == status.Attempt
-	if isKnown || prompt.State == api.PromptDone {
+	isOfThisPod := prompt.Attempt == status.Attempt
+	switch {
+	case prompt.State == api.PromptDone && !isOfThisPod:
+		return false, conflict("Prompt %s was taken back", id)
+	case prompt.State == api.PromptDone, prompt.State == api.PromptDelivered && isOfThisPod:
 		return false, nil
 	}
 	prompt.State, prompt.Attempt = api.PromptDelivered, status.Attempt
-	status.LastActivityAt = &now
+	status.RecapPending = false
+	status.LastActivityAt, status.LastHeartbeatAt = &now, &now
 	return true, nil
 }
 

@@ -32,7 +32,7 @@ func (s *Server) ProposeAgentWorkflowChanges(
 		return nil, err
 	}
 	var result openapi.ProposalResult
-	err = settle(func() error {
+	err = s.settleFor(ctx, callerOf(ctx), func() error {
 		result, err = s.propose(ctx, request.Namespace, request.Name, proposed)
 		return err
 	})
@@ -52,11 +52,16 @@ func (s *Server) propose(ctx context.Context, namespace, name string, p proposal
 		return none, err
 	}
 	turn, err := s.runningTurn(ctx, comp)
-	switch {
-	case err != nil:
+	if err != nil {
 		return none, err
-	case turn == nil:
+	}
+	if turn == nil {
 		return none, noTurn()
+	}
+	if err := s.catchUp(ctx, comp, turn, turns.Item{}); err != nil {
+		return none, err
+	}
+	switch {
 	case turn.Status.WorkingRevision == "":
 		return none, invalid(detailNoWorkflow)
 	case !p.fits(turn):

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -15,10 +16,22 @@ const (
 	maxRates = 4096
 )
 
-// rates bounds how fast each caller may call. The zero value is ready to use.
+// rates bounds how fast each caller may call. The zero value is ready to use,
+// with the limits of ordinary callers.
 type rates struct {
+	// perSecond and burst are the limits, unless zero.
+	perSecond, burst int
+
 	mu       sync.Mutex
 	limiters map[string]*rate.Limiter
+}
+
+// ratesOf are those that a route's callers are held to.
+func (s *Server) ratesOf(p policy) *rates {
+	if p.isOutside {
+		return &s.senders
+	}
+	return &s.rates
 }
 
 // allow tells whether the caller may call now.
@@ -38,14 +51,14 @@ func (r *rates) limiter(key string, now time.Time) *rate.Limiter {
 	if len(r.limiters) >= maxRates {
 		r.forgetIdle(now)
 	}
-	limiter := rate.NewLimiter(requestsPerSecond, requestBurst)
+	limiter := rate.NewLimiter(rate.Limit(cmp.Or(r.perSecond, requestsPerSecond)), cmp.Or(r.burst, requestBurst))
 	r.limiters[key] = limiter
 	return limiter
 }
 
 func (r *rates) forgetIdle(now time.Time) {
 	for key, limiter := range r.limiters {
-		if limiter.TokensAt(now) >= requestBurst {
+		if limiter.TokensAt(now) >= float64(limiter.Burst()) {
 			delete(r.limiters, key)
 		}
 	}

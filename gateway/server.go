@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,6 +21,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/journal/store"
+	"github.com/apitomy/axiom-operator/mcpserver"
 )
 
 const (
@@ -33,11 +36,13 @@ const (
 
 // Options are what a server works with.
 type Options struct {
-	// Client writes.
-	Client client.Client
+	// Client writes, and watches what somebody follows.
+	Client client.WithWatch
 	// Reader reads live, past every cache: what another replica has just
 	// written must be seen.
 	Reader client.Reader
+	// Cached reads events, which never change.
+	Cached client.Reader
 	// Informers wake those who wait for a prompt.
 	Informers cache.Informers
 	// Expressions are compiled for the whole process.
@@ -59,6 +64,8 @@ type Options struct {
 // Server is the gateway. It is made by [New].
 type Server struct {
 	live        client.Client
+	cached      client.Reader
+	watcher     client.WithWatch
 	contents    content.Store
 	journals    store.Store
 	expressions *expression.Cache
@@ -71,22 +78,30 @@ type Server struct {
 	getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	rates rates
-	bells bells
+	// senders are the rates of those who send events.
+	senders rates
+	// senderPatience is what their bodies have to arrive.
+	senderPatience time.Duration
+	bells          bells
+	streams        streams
 }
 
 var _ server.StrictServerInterface = (*Server)(nil)
 
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/status;turns/status,verbs=update
-// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions;turns,verbs=get
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns,verbs=get
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;update;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;delete
 
 // New makes a server. It serves once [Server.Start] runs.
 func New(options Options) *Server {
 	live := liveClient{Client: options.Client, reader: options.Reader}
 	return &Server{
 		live:           live,
+		cached:         options.Cached,
+		watcher:        options.Client,
 		contents:       content.Store{Client: live},
 		journals:       store.Store{Client: live, Reader: live},
 		expressions:    options.Expressions,
@@ -96,6 +111,8 @@ func New(options Options) *Server {
 		informers:      options.Informers,
 		address:        options.Address,
 		getCertificate: options.GetCertificate,
+		senders:        rates{perSecond: eventsPerSecond, burst: eventBurst},
+		senderPatience: senderPatience,
 	}
 }
 
@@ -127,10 +144,25 @@ func (s *Server) Handler() http.Handler {
 		BaseRouter:       guardedMux{ServeMux: mux, server: s, policies: policies()},
 		ErrorHandlerFunc: misread,
 	})
+	mux.HandleFunc("/mcp", s.mcpHandler(mcpserver.Workbench, mux))
+	mux.HandleFunc("/mcp/"+mcpserver.Assistant, s.mcpHandler(mcpserver.Assistant, mux))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", s.serveReady)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { notFound("No such route").write(w) })
-	return mux
+	return plain(mux)
+}
+
+// plain refuses paths that mean something else than they say, which a mux would
+// redirect: no caller of the gateway makes one by mistake.
+func plain(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		escaped := r.URL.EscapedPath()
+		if escaped != path.Clean(escaped) || strings.ContainsRune(r.URL.Path, 0) {
+			notFound("No such route").write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serveReady tells whether waiting for a prompt would be in vain.

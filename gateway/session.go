@@ -12,6 +12,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/gateway/openapi/server"
+	"github.com/apitomy/axiom-operator/internal/template"
 )
 
 const defaultTurnTimeout = 30 * time.Minute
@@ -26,22 +27,25 @@ var builtInServers = []struct{ alias, toolPrefix string }{
 // GetSession tells a runner how to set its agent up.
 func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObject) (server.GetSessionResponseObject, error) {
 	session := callerOf(ctx).session
-	template, err := s.template(ctx, session.Namespace, session.Spec.TemplateRef.Name)
+	spec, err := s.template(ctx, session.Namespace, session.Spec.TemplateRef.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, notFound("Session template %s not found", session.Spec.TemplateRef.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read session template: %w", err)
 	}
+	if session.Spec.RunRef != nil {
+		spec = template.InRun(spec)
+	}
 	position, err := s.journals.Position(ctx, session)
 	if err != nil {
 		return nil, fmt.Errorf("read journal position: %w", err)
 	}
 	return server.GetSession200JSONResponse{
-		SystemPrompt:     template.SystemPrompt,
-		AllowedTools:     notNil(template.AllowedTools),
-		ToolNamePatterns: notNil(template.ToolNamePatterns),
-		MCPServers:       serversOf(template),
+		SystemPrompt:     spec.SystemPrompt,
+		AllowedTools:     notNil(spec.AllowedTools),
+		ToolNamePatterns: notNil(spec.ToolNamePatterns),
+		MCPServers:       serversOf(spec),
 		PermissionPolicy: permissionPolicyOf(session),
 		TurnTimeout:      turnTimeoutOf(session).String(),
 		Capabilities:     notNil(session.Status.Capabilities),
@@ -50,14 +54,14 @@ func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObjec
 }
 
 // serversOf are the template's MCP servers, and those that its tools imply.
-func serversOf(template api.SessionTemplateSpec) []openapi.MCPServer {
-	servers := make([]openapi.MCPServer, 0, len(template.MCPServers))
-	for _, s := range template.MCPServers {
+func serversOf(spec api.SessionTemplateSpec) []openapi.MCPServer {
+	servers := make([]openapi.MCPServer, 0, len(spec.MCPServers))
+	for _, s := range spec.MCPServers {
 		servers = append(servers, openapi.MCPServer{Name: s.Name, URL: s.URL})
 	}
 	for _, builtIn := range builtInServers {
 		isNamed := slices.ContainsFunc(servers, func(s openapi.MCPServer) bool { return s.Name == builtIn.alias })
-		isUsed := slices.ContainsFunc(template.AllowedTools, func(tool string) bool { return strings.HasPrefix(tool, builtIn.toolPrefix) })
+		isUsed := slices.ContainsFunc(spec.AllowedTools, func(tool string) bool { return strings.HasPrefix(tool, builtIn.toolPrefix) })
 		if isUsed && !isNamed {
 			servers = append(servers, openapi.MCPServer{Name: builtIn.alias})
 		}

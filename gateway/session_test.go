@@ -201,7 +201,7 @@ var _ = Describe("Prompts", func() {
 		Expect(reload(w, session).Status.Prompt.Attempt).To(Equal(int32(2)))
 	}, NodeTimeout(time.Minute))
 
-	It("are finished once, and equal results may be repeated", func(ctx context.Context) {
+	It("workbench 46: are finished once, and equal results may be repeated", func(ctx context.Context) {
 		w.ctx = ctx
 		w.prompt(session, "Hello")
 		result := map[string]any{
@@ -310,7 +310,7 @@ var _ = Describe("Events", func() {
 		return list.Items
 	}
 
-	It("are kept once and in order, whatever is repeated", func(ctx context.Context) {
+	It("workbench 46: are kept once and in order, whatever is repeated", func(ctx context.Context) {
 		w.ctx = ctx
 		Expect(send(batch())).To(BeZero())
 		Expect(chunks()).To(BeEmpty())
@@ -321,7 +321,7 @@ var _ = Describe("Events", func() {
 		Expect(texts()).To(Equal([]string{"1", "2", "3"}))
 	}, NodeTimeout(time.Minute))
 
-	It("must not leave a gap", func(ctx context.Context) {
+	It("workbench 46: must not leave a gap", func(ctx context.Context) {
 		w.ctx = ctx
 		send(batch(1))
 		for _, sequences := range [][]int64{{3}, {2, 4}, {1, 3}} {
@@ -495,8 +495,6 @@ var _ = Describe("A server that shuts down", func() {
 	It("sends those who wait away, and then ends", func(ctx context.Context) {
 		w := newWorld(ctx, interceptor.Funcs{})
 		w.session("triage-agent", "triage")
-		issuer := httptest.NewTLSServer(http.NotFoundHandler())
-		DeferCleanup(issuer.Close)
 		certificate := issuer.TLS.Certificates[0]
 		serving, stop := context.WithCancel(ctx)
 		server := w.tlsServer(&certificate)

@@ -2,8 +2,10 @@ package gateway_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -45,10 +47,14 @@ var (
 	k8s         client.WithWatch
 	sessions    cache.Cache
 	expressions = expression.NewCache()
+	// issuer lends its certificate to every gateway, and has a client that trusts it.
+	issuer *httptest.Server
 )
 
 var _ = BeforeSuite(func() {
 	log.SetLogger(logr.Discard())
+	issuer = httptest.NewTLSServer(http.NotFoundHandler())
+	DeferCleanup(issuer.Close)
 	var err error
 	env, err = testenv.Start(testenv.Options{})
 	Expect(err).NotTo(HaveOccurred())
@@ -75,22 +81,37 @@ type world struct {
 	clock     *clocktesting.FakeClock
 	server    *gateway.Server
 	url       string
+	// headers that every request has besides.
+	headers map[string]string
 }
 
-// newWorld starts a gateway whose calls of the API server the hooks may spoil.
+// newWorld starts a gateway on TLS whose calls of the API server the hooks may
+// spoil.
 func newWorld(ctx context.Context, hooks interceptor.Funcs) *world {
+	GinkgoHelper()
 	namespace := testenv.Namespace("gateway")
 	Expect(k8s.Create(ctx, namespace)).To(Succeed())
 	w := &world{ctx: ctx, namespace: namespace.Name, clock: clocktesting.NewFakeClock(start)}
 	spoiled := interceptor.NewClient(k8s, hooks)
+	certificate := &issuer.TLS.Certificates[0]
 	w.server = gateway.New(gateway.Options{
-		Client: spoiled, Reader: spoiled, Informers: sessions, Expressions: expressions,
+		Client: spoiled, Reader: spoiled, Cached: spoiled, Informers: sessions, Expressions: expressions,
 		Template: templateOf, Clock: w.clock, Log: logr.Discard(),
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
 	})
-	Expect(w.server.Connect(ctx)).To(Succeed())
-	web := httptest.NewServer(w.server.Handler())
-	DeferCleanup(web.Close)
-	w.url = web.URL
+	// The spec's own context ends with the node that made the world.
+	serving, stop := context.WithCancel(context.Background())
+	Expect(w.server.Connect(serving)).To(Succeed())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	ended := make(chan error, 1)
+	go func() { ended <- w.server.Serve(serving, listener) }()
+	DeferCleanup(func() {
+		issuer.Client().CloseIdleConnections()
+		stop()
+		Expect(<-ended).To(Succeed())
+	})
+	w.url = "https://" + listener.Addr().String()
 	return w
 }
 
@@ -102,6 +123,8 @@ func templateOf(_ context.Context, _, name string) (api.SessionTemplateSpec, err
 		SystemPrompt: "You build workflows.",
 		AllowedTools: []string{"mcp__workbench__get_composition", "Bash(jq *)"},
 		MCPServers:   []api.MCPServer{{Name: "docs", URL: "https://docs.example"}},
+
+		WelcomeMessage: "Tell me what this workflow should do.",
 	}, nil
 }
 
@@ -147,7 +170,15 @@ func (w *world) call(method, path, presented string, body any) reply {
 	if presented != "" {
 		request.Header.Set("X-Axiom-Session-Token", presented)
 	}
-	response, err := http.DefaultClient.Do(request)
+	for name, value := range w.headers {
+		request.Header.Set(name, value)
+	}
+	return replyTo(request)
+}
+
+func replyTo(request *http.Request) reply {
+	GinkgoHelper()
+	response, err := issuer.Client().Do(request)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(response.Body.Close()).To(Succeed()) }()
 	text, err := io.ReadAll(response.Body)
@@ -239,7 +270,7 @@ func (w *world) turn(comp *api.Composition, name string) *api.Turn {
 	turn := &api.Turn{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
 	turn.Spec = api.TurnSpec{CompositionRef: &api.LocalRef{Name: comp.Name}, Message: "Do something."}
 	Expect(k8s.Create(w.ctx, turn)).To(Succeed())
-	turn.Status.State = api.TurnWorking
+	turn.Status.State, turn.Status.ItemPolicy = api.TurnWorking, comp.Spec.Agent.ItemPolicy
 	if comp.Spec.Workflow != nil {
 		ref, err := content.Store{Client: k8s}.Put(w.ctx, turn, comp.Spec.Workflow.Raw)
 		Expect(err).NotTo(HaveOccurred())
@@ -251,6 +282,7 @@ func (w *world) turn(comp *api.Composition, name string) *api.Turn {
 	comp.Status.TurnState = api.TurnStateWorking
 	comp.Status.CurrentTurn = turn.Name
 	comp.Status.Claim = &api.Claim{Turn: turn.Name, UID: string(turn.UID)}
+	comp.Status.LastTurnGeneration = comp.Generation
 	Expect(k8s.Status().Update(w.ctx, comp)).To(Succeed())
 	return turn
 }

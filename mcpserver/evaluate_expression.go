@@ -18,7 +18,7 @@ type evaluateInput struct {
 }
 
 func (t toolbox) addEvaluateExpression(server *mcp.Server) {
-	add(server, &mcp.Tool{
+	add(t, server, &mcp.Tool{
 		Name: "evaluate_expression",
 		Description: "Evaluate a CEL expression exactly as a run would, with the context and the event given. " +
 			"Check every expression before it goes into the workflow.",

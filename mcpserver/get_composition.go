@@ -7,7 +7,7 @@ import (
 )
 
 func (t toolbox) addGetComposition(server *mcp.Server) {
-	add(server, &mcp.Tool{
+	addBound(t, server, &mcp.Tool{
 		Name: "get_composition",
 		Description: "Get the composition as it is now: its goal, its workflow with the workflowRevision to base changes on, " +
 			"and every item with its revision and problems. During a turn the workflow includes the changes that were already applied in it.",
@@ -16,9 +16,6 @@ func (t toolbox) addGetComposition(server *mcp.Server) {
 }
 
 func (t toolbox) getComposition(ctx context.Context, _ noInput) (string, error) {
-	if err := t.bound(); err != nil {
-		return "", err
-	}
 	composition, err := t.gateway.GetAgentComposition(ctx, t.namespace, t.name)
 	if err != nil {
 		return "", err

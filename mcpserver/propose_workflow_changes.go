@@ -17,7 +17,7 @@ type proposeInput struct {
 
 func (t toolbox) addProposeWorkflowChanges(server *mcp.Server) {
 	closed := false
-	add(server, &mcp.Tool{
+	addBound(t, server, &mcp.Tool{
 		Name: "propose_workflow_changes",
 		Description: "Change the workflow with a change set. It is applied as a whole, and the answer has the new revision to base " +
 			"the next one on, with the problems that the workflow has now; or it is rejected, and the answer says which operation is to " +
@@ -27,9 +27,6 @@ func (t toolbox) addProposeWorkflowChanges(server *mcp.Server) {
 }
 
 func (t toolbox) proposeWorkflowChanges(ctx context.Context, input proposeInput) (string, error) {
-	if err := t.bound(); err != nil {
-		return "", err
-	}
 	changeSet, err := json.Marshal(input.ChangeSet)
 	if err != nil {
 		return "", fmt.Errorf("encode change set: %w", err)

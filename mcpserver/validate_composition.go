@@ -11,7 +11,7 @@ import (
 )
 
 func (t toolbox) addValidateComposition(server *mcp.Server) {
-	add(server, &mcp.Tool{
+	addBound(t, server, &mcp.Tool{
 		Name:        "validate_composition",
 		Description: "Check the workflow and every other item of the composition, and list the problems of each.",
 		Annotations: readOnly(),
@@ -19,9 +19,6 @@ func (t toolbox) addValidateComposition(server *mcp.Server) {
 }
 
 func (t toolbox) validateComposition(ctx context.Context, _ noInput) (string, error) {
-	if err := t.bound(); err != nil {
-		return "", err
-	}
 	composition, err := t.gateway.GetAgentComposition(ctx, t.namespace, t.name)
 	if err != nil {
 		return "", err

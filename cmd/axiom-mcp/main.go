@@ -1,25 +1,22 @@
-// Command axiom-mcp serves the workbench's tools to an agent over its standard
+// Command axiom-mcp serves the tools of one server to an agent over its standard
 // input and output. It holds the environment and the wiring; what a tool does
 // is decided in the package mcpserver, and by the gateway.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/apitomy/axiom-operator/gateway/client"
-	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/mcpserver"
 )
 
@@ -27,9 +24,13 @@ import (
 const (
 	envURL         = "AXIOM_API_URL"
 	envComposition = "AXIOM_COMPOSITION_ID"
+	envSession     = "AXIOM_ASSISTANT_SESSION_ID"
 	envToken       = "AXIOM_SESSION_TOKEN"
 	envCAFile      = "AXIOM_CA_FILE"
 )
+
+// targets names, for each server, the variable with what its tools work on.
+var targets = map[string]string{mcpserver.Workbench: envComposition, mcpserver.Assistant: envSession}
 
 // Exit codes.
 const (
@@ -58,28 +59,30 @@ type program struct {
 func (p program) run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("axiom-mcp", flag.ContinueOnError)
 	flags.SetOutput(p.stderr)
-	name := flags.String("server", mcpserver.Name, "the server to be: "+mcpserver.Name)
+	name := flags.String("server", mcpserver.Workbench, "the server to be: "+mcpserver.Workbench+" or "+mcpserver.Assistant)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitOK
 		}
 		return exitUsage
 	}
-	if *name != mcpserver.Name || flags.NArg() > 0 {
-		p.complain("usage: axiom-mcp [--server " + mcpserver.Name + "]")
+	if targets[*name] == "" || flags.NArg() > 0 {
+		p.complain("usage: axiom-mcp [--server " + mcpserver.Workbench + "|" + mcpserver.Assistant + "]")
 		return exitUsage
 	}
-	if err := p.serve(ctx); err != nil {
+	if err := p.serve(ctx, *name); err != nil {
 		p.complain(err.Error())
 		return exitError
 	}
 	return exitOK
 }
 
-func (p program) serve(ctx context.Context) error {
-	p.warn()
-	server := mcpserver.New(mcpserver.Options{
-		Gateway: p.gateway(), Composition: p.getenv(envComposition), Version: version(),
+func (p program) serve(ctx context.Context, name string) error {
+	targetName := targets[name]
+	p.warn(targetName)
+	gateway, trouble := p.gateway()
+	server := mcpserver.New(name, mcpserver.Options{
+		Gateway: gateway, Trouble: trouble, Target: p.getenv(targetName),
 	})
 	err := server.Run(ctx, &mcp.IOTransport{Reader: p.stdin, Writer: p.stdout})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
@@ -91,35 +94,20 @@ func (p program) serve(ctx context.Context) error {
 	return nil
 }
 
-// gateway is a client of the gateway, or a stand-in that says why there is none.
-func (p program) gateway() mcpserver.Gateway {
+// gateway is a client of the gateway, or why there is none.
+func (p program) gateway() (mcpserver.Gateway, error) {
 	gateway, err := client.New(p.getenv(envURL), p.getenv(envToken), p.getenv(envCAFile))
 	if err != nil {
-		return noGateway{err}
+		return nil, err
 	}
-	return gateway
-}
-
-// noGateway fails every call.
-type noGateway struct{ reason error }
-
-func (g noGateway) GetAgentComposition(context.Context, string, string) (*openapi.AgentComposition, error) {
-	return nil, g.reason
-}
-
-func (g noGateway) ProposeWorkflowChanges(context.Context, string, string, json.RawMessage) (*openapi.ProposalResult, error) {
-	return nil, g.reason
-}
-
-func (g noGateway) EvaluateExpression(context.Context, openapi.Evaluation) (*openapi.EvaluationResult, error) {
-	return nil, g.reason
+	return gateway, nil
 }
 
 // warn tells in one line what is missing. The server goes on: the agent shall
 // learn of it from the tools, not from a server that is not there.
-func (p program) warn() {
+func (p program) warn(targetName string) {
 	var missing []string
-	for _, name := range []string{envURL, envComposition, envToken} {
+	for _, name := range []string{envURL, targetName, envToken} {
 		if p.getenv(name) == "" {
 			missing = append(missing, name)
 		}
@@ -131,13 +119,4 @@ func (p program) warn() {
 
 func (p program) complain(text string) {
 	_, _ = fmt.Fprintf(p.stderr, "axiom-mcp: %s\n", text)
-}
-
-// version is that of the main module.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }

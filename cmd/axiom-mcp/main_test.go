@@ -114,7 +114,7 @@ func TestStdio(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(tools.Tools) != 4 {
+			if len(tools.Tools) != 14 {
 				t.Errorf("%d tools", len(tools.Tools))
 			}
 			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tc.tool, Arguments: tc.arguments})
@@ -162,7 +162,8 @@ func TestUsage(t *testing.T) {
 		says string
 	}{
 		"no arguments":       {nil, exitOK, "warning"},
-		"the server's name":  {[]string{"--server", "workbench"}, exitOK, "warning"},
+		"the server's name":  {[]string{"--server", "workbench"}, exitOK, "AXIOM_COMPOSITION_ID"},
+		"the other server":   {[]string{"--server", "axiom"}, exitOK, "AXIOM_ASSISTANT_SESSION_ID"},
 		"help":               {[]string{"--help"}, exitOK, "-server"},
 		"an unknown server":  {[]string{"--server", "nobody"}, exitUsage, "usage: axiom-mcp"},
 		"an unknown flag":    {[]string{"--nothing"}, exitUsage, "-nothing"},

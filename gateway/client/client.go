@@ -37,12 +37,18 @@ type Client struct {
 // /api/v1. The file caFile holds the certificates to trust, in PEM; without
 // one it is those of the system.
 func New(baseURL, token, caFile string) (*Client, error) {
-	if address, err := url.Parse(baseURL); err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
-		return nil, fmt.Errorf("make gateway client: %q is no HTTP address", baseURL)
-	}
 	transport, err := newTransport(caFile)
 	if err != nil {
 		return nil, err
+	}
+	return NewOver(transport, baseURL, token)
+}
+
+// NewOver makes a client that reaches the gateway at baseURL in a way of the
+// caller's own.
+func NewOver(transport http.RoundTripper, baseURL, token string) (*Client, error) {
+	if address, err := url.Parse(baseURL); err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
+		return nil, fmt.Errorf("make gateway client: %q is no HTTP address", baseURL)
 	}
 	addToken := func(_ context.Context, request *http.Request) error {
 		request.Header.Set(TokenHeader, token)
@@ -139,7 +145,7 @@ func (c *Client) EvaluateExpression(ctx context.Context, evaluation openapi.Eval
 	err := c.do(ctx, call{
 		timeout: callTimeout, answer: &answer,
 		try: func(ctx context.Context) (*http.Response, error) {
-			return c.calls.EvaluateExpression(ctx, evaluation)
+			return c.calls.EvaluateExpression(ctx, nil, evaluation)
 		},
 	})
 	if err != nil {

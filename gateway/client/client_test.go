@@ -132,6 +132,85 @@ func TestCalls(t *testing.T) {
 			"POST /api/v1/expressions/evaluate", `{"context":{},"expression":"1","scope":"s"}`,
 			&openapi.EvaluationResult{Ok: true, ValueJSON: "42", ValueType: openapi.ValueTypeNumber}, "",
 		},
+		"get item": {
+			answer{status: 200, body: `{"name":"a"}`},
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.GetAgentItem(ctx, "a", "b", "tool", "x/y z")
+			},
+			"GET /api/v1/compositions/a/b/agent/items/tool/x%2Fy%20z", "", json.RawMessage(`{"name":"a"}`), "",
+		},
+		"upsert item": {
+			answer{status: 200, body: `{"type":"tool","name":"a","contentRevision":"r","valid":true,"problems":[]}`},
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.UpsertAgentItem(ctx, "a", "b", openapi.ItemChange{Type: "tool", Content: json.RawMessage(`{"s":"<"}`)})
+			},
+			"PUT /api/v1/compositions/a/b/agent/items", `{"content":{"s":"<"},"type":"tool"}`,
+			&openapi.Item{Type: "tool", Name: "a", ContentRevision: "r", Valid: true, Problems: []openapi.ItemProblem{}}, "",
+		},
+		"remove item": {
+			answer{status: 204},
+			func(ctx context.Context, c *Client) (any, error) {
+				return nil, c.RemoveAgentItem(ctx, "a", "b", openapi.ItemRef{Type: "tool", Name: "x"}, new(string))
+			},
+			"DELETE /api/v1/compositions/a/b/agent/items/tool/x?baseRevision=", "", nil, "",
+		},
+		"list drafts": {
+			answer{status: 200, body: `{"items":[]}`},
+			func(ctx context.Context, c *Client) (any, error) { return c.ListItems(ctx, "a", "b") },
+			"GET /api/v1/sessions/a/b/items", "", &openapi.Items{Items: []openapi.Item{}}, "",
+		},
+		"get draft": {
+			answer{status: 200, body: `{"name":"a"}`},
+			func(ctx context.Context, c *Client) (any, error) { return c.GetItem(ctx, "a", "b", "tool", "x") },
+			"GET /api/v1/sessions/a/b/items/tool/x", "", json.RawMessage(`{"name":"a"}`), "",
+		},
+		"put draft": {
+			answer{status: 200, body: `{"name":"a"}`},
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.PutItem(ctx, "a", "b", openapi.ItemChange{Type: "tool", Content: json.RawMessage(`{}`)})
+			},
+			"PUT /api/v1/sessions/a/b/items", `{"content":{},"type":"tool"}`, &openapi.Item{Name: "a"}, "",
+		},
+		"remove draft": {
+			answer{status: 204},
+			func(ctx context.Context, c *Client) (any, error) {
+				return nil, c.RemoveItem(ctx, "a", "b", openapi.ItemRef{Type: "tool", Name: "x"}, nil)
+			},
+			"DELETE /api/v1/sessions/a/b/items/tool/x", "", nil, "",
+		},
+		"validate": {
+			answer{status: 200, body: `{"valid":true,"problems":[]}`},
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.ValidateItem(ctx, "a", "b", openapi.Validation{Type: "tool", Item: json.RawMessage(`{}`)})
+			},
+			"POST /api/v1/sessions/a/b/validate", `{"item":{},"type":"tool"}`,
+			&openapi.ValidationResult{Valid: true, Problems: []openapi.ItemProblem{}}, "",
+		},
+		"list events": {
+			answer{status: 200, body: `{"items":[{"id":"e1"}]}`},
+			func(ctx context.Context, c *Client) (any, error) {
+				limit := 3
+				return c.ListStreamEvents(ctx, openapi.ListStreamEventsParams{FilterRef: "a b", Limit: &limit})
+			},
+			"GET /api/v1/stream/events?namespace=&filterType=&filterEventSourceId=&filterRef=a+b&limit=3", "", &openapi.StreamEvents{Items: []json.RawMessage{json.RawMessage(`{"id":"e1"}`)}}, "",
+		},
+		"get event": {
+			answer{status: 200, body: `{"id":"e1"}`},
+			func(ctx context.Context, c *Client) (any, error) { return c.GetStreamEvent(ctx, "e1") },
+			"GET /api/v1/stream/events/e1", "", json.RawMessage(`{"id":"e1"}`), "",
+		},
+		"list library": {
+			answer{status: 200, body: `{"items":[]}`},
+			func(ctx context.Context, c *Client) (any, error) { return c.ListLibrary(ctx, openapi.LibraryKindTools) },
+			"GET /api/v1/library/tools", "", &openapi.Library{Items: []openapi.LibraryEntry{}}, "",
+		},
+		"get library object": {
+			answer{status: 200, body: `{"mode":"script"}`},
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.GetLibrary(ctx, openapi.LibraryKindActionTypes, "x")
+			},
+			"GET /api/v1/library/action-types/x", "", json.RawMessage(`{"mode":"script"}`), "",
+		},
 		"get session": {
 			answer{status: 200, body: `{"systemPrompt":"p","runnerSequence":7}`},
 			func(ctx context.Context, c *Client) (any, error) { return c.GetSession(ctx, "a", "b") },
@@ -246,6 +325,21 @@ func TestCallsAreRepeated(t *testing.T) {
 				t.Errorf("error %v, want status %d", err, tc.status)
 			}
 		})
+	}
+}
+
+func TestRemovalWhoseAnswerWasLost(t *testing.T) {
+	gone := answer{status: 404, body: `{"status":404,"title":"Not Found","code":"not-found","detail":"no tool/x"}`}
+	remove := func(answers ...answer) error {
+		s := &script{answers: answers}
+		c, _ := s.start(t)
+		return c.RemoveAgentItem(t.Context(), "a", "b", openapi.ItemRef{Type: "tool", Name: "x"}, nil)
+	}
+	if err := remove(answer{hangUp: true}, gone); err != nil {
+		t.Errorf("repeated: %v", err)
+	}
+	if err := remove(gone); err == nil {
+		t.Error("what was never there was removed")
 	}
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -27,6 +28,8 @@ type Problem struct {
 func (p *Problem) Error() string {
 	return fmt.Sprintf("HTTP %d: %s", p.Status, p.Detail)
 }
+
+func asProblem(err error) (*Problem, bool) { return errors.AsType[*Problem](err) }
 
 // problemOf reads the problem out of an answer.
 func problemOf(response *http.Response, body []byte) *Problem {

@@ -28,6 +28,27 @@ func (e ItemType) Valid() bool {
 	}
 }
 
+// Defines values for LibraryKind.
+const (
+	LibraryKindActionTypes LibraryKind = "action-types"
+	LibraryKindSecrets     LibraryKind = "secrets"
+	LibraryKindTools       LibraryKind = "tools"
+)
+
+// Valid indicates whether the value is a known member of the LibraryKind enum.
+func (e LibraryKind) Valid() bool {
+	switch e {
+	case LibraryKindActionTypes:
+		return true
+	case LibraryKindSecrets:
+		return true
+	case LibraryKindTools:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PermissionPolicy.
 const (
 	PermissionPolicyAllowlist PermissionPolicy = "Allowlist"
@@ -203,6 +224,28 @@ type AgentComposition struct {
 	WorkflowRevision string `json:"workflowRevision,omitempty"`
 }
 
+// Application Drafts to put into the library.
+type Application struct {
+	Items []ItemRef `json:"items"`
+}
+
+// ApplicationResult What was applied.
+type ApplicationResult struct {
+	Applied []AppliedItem `json:"applied"`
+}
+
+// AppliedItem A draft that is in the library.
+type AppliedItem struct {
+	// Name The name of the item.
+	Name string `json:"name"`
+
+	// ResourceVersion The version of the library object.
+	ResourceVersion string `json:"resourceVersion"`
+
+	// Type The sort of an item.
+	Type ItemType `json:"type"`
+}
+
 // AttemptError Why a script counts as failed.
 type AttemptError struct {
 	// Code Such as INVALID_RESULT or RESULT_TOO_LARGE.
@@ -225,6 +268,9 @@ type AttemptResult struct {
 
 // ChangeSet An object with `id`, `baseRevision`, `summary` and `ops`. Any JSON value is taken: what is no change set is refused as malformed, in the result.
 type ChangeSet = json.RawMessage
+
+// Content The content of an item, an object.
+type Content = json.RawMessage
 
 // Evaluation An expression and what it shall see.
 type Evaluation struct {
@@ -277,6 +323,27 @@ type EventReceipt struct {
 	AcceptedThrough int64 `json:"acceptedThrough"`
 }
 
+// IngestReceipt What is stored of what was sent.
+type IngestReceipt struct {
+	// Duplicate Whether it was there already; of a batch, whether all were.
+	Duplicate bool `json:"duplicate"`
+
+	// Events Each event of a batch, in its order.
+	Events []IngestedEvent `json:"events,omitempty"`
+
+	// ID The id of the event, which is the name of its StreamEvent; of a batch that of the first.
+	ID string `json:"id"`
+}
+
+// IngestedEvent One event of a batch.
+type IngestedEvent struct {
+	// Duplicate Whether it was there already.
+	Duplicate bool `json:"duplicate"`
+
+	// ID The id of the event.
+	ID string `json:"id"`
+}
+
 // Item One item of a composition.
 type Item struct {
 	// ContentRevision Names the content.
@@ -291,6 +358,18 @@ type Item struct {
 
 	// Valid Whether none of the problems is an error.
 	Valid bool `json:"valid"`
+}
+
+// ItemChange What an item shall hold.
+type ItemChange struct {
+	// BaseRevision The revision that the caller knows the item by; an empty one says that the caller knows it is gone.
+	BaseRevision *string `json:"baseRevision,omitempty"`
+
+	// Content The content, an object with a `name`, which is the item's.
+	Content json.RawMessage `json:"content"`
+
+	// Type The sort of an item.
+	Type ItemType `json:"type"`
 }
 
 // ItemProblem One thing that is wrong with an item. An item without an error is valid.
@@ -308,8 +387,39 @@ type ItemProblem struct {
 	Severity Severity `json:"severity"`
 }
 
+// ItemRef Names an item.
+type ItemRef struct {
+	// Name The name of the item.
+	Name string `json:"name"`
+
+	// Type The sort of an item.
+	Type ItemType `json:"type"`
+}
+
 // ItemType The sort of an item.
 type ItemType string
+
+// Items Several items.
+type Items struct {
+	Items []Item `json:"items"`
+}
+
+// Library What a namespace offers of one sort.
+type Library struct {
+	Items []LibraryEntry `json:"items"`
+}
+
+// LibraryEntry One thing that a namespace offers.
+type LibraryEntry struct {
+	// Description What it is for; empty for a Secret.
+	Description string `json:"description"`
+
+	// Name Its name, unique among its sort.
+	Name string `json:"name"`
+}
+
+// LibraryKind A sort of things that a namespace offers.
+type LibraryKind string
 
 // MCPServer A server whose tools the agent may use.
 type MCPServer struct {
@@ -443,6 +553,14 @@ type Session struct {
 // Severity Whether a problem keeps the item from running.
 type Severity string
 
+// StreamEvent An event as expressions see it: `id`, `type`, `source`, `eventSourceId`, `ref`, `timestamp`, `actor`, `payload`.
+type StreamEvent = json.RawMessage
+
+// StreamEvents Several events.
+type StreamEvents struct {
+	Items []StreamEvent `json:"items"`
+}
+
 // Usage What an agent used. Figures that it did not report are absent.
 type Usage struct {
 	// CostUSD In decimal notation, such as 0.0312.
@@ -454,8 +572,37 @@ type Usage struct {
 	OutputTokens int64  `json:"outputTokens,omitempty"`
 }
 
+// Validation A content to check.
+type Validation struct {
+	// Item The content, an object with a `name`.
+	Item json.RawMessage `json:"item"`
+
+	// Type The sort of an item.
+	Type ItemType `json:"type"`
+}
+
+// ValidationResult What is wrong with a content.
+type ValidationResult struct {
+	Problems []ItemProblem `json:"problems"`
+
+	// Valid Whether none of the problems is an error.
+	Valid bool `json:"valid"`
+}
+
 // ValueType The JSON type of a value.
 type ValueType string
+
+// BaseRevision defines model for baseRevision.
+type BaseRevision = string
+
+// ItemInPath defines model for itemInPath.
+type ItemInPath = string
+
+// ItemTypeInPath The sort of an item.
+type ItemTypeInPath = ItemType
+
+// LibraryKindInPath A sort of things that a namespace offers.
+type LibraryKindInPath = LibraryKind
 
 // Name defines model for name.
 type Name = string
@@ -463,11 +610,17 @@ type Name = string
 // Namespace defines model for namespace.
 type Namespace = string
 
+// PersonsNamespace defines model for personsNamespace.
+type PersonsNamespace = string
+
 // PromptID defines model for promptId.
 type PromptID = string
 
 // Conflict Why a request failed.
 type Conflict = Problem
+
+// Forbidden Why a request failed.
+type Forbidden = Problem
 
 // Invalid Why a request failed.
 type Invalid = Problem
@@ -481,6 +634,9 @@ type RateLimited = Problem
 // TooLarge Why a request failed.
 type TooLarge = Problem
 
+// TooSlow Why a request failed.
+type TooSlow = Problem
+
 // Unauthorized Why a request failed.
 type Unauthorized = Problem
 
@@ -489,6 +645,57 @@ type Unavailable = Problem
 
 // Unprocessable Why a request failed.
 type Unprocessable = Problem
+
+// RemoveAgentItemParams defines parameters for RemoveAgentItem.
+type RemoveAgentItemParams struct {
+	// BaseRevision The revision that the caller knows the item by; an empty one says that the caller knows it is gone.
+	BaseRevision *BaseRevision `form:"baseRevision,omitempty" json:"baseRevision,omitempty"`
+}
+
+// IngestEventParams defines parameters for IngestEvent.
+type IngestEventParams struct {
+	// XGitHubEvent The kind of a delivery from GitHub; makes the request one.
+	XGitHubEvent string `json:"X-GitHub-Event,omitempty"`
+
+	// XGitHubDelivery The id of a delivery from GitHub.
+	XGitHubDelivery string `json:"X-GitHub-Delivery,omitempty"`
+}
+
+// EvaluateExpressionParams defines parameters for EvaluateExpression.
+type EvaluateExpressionParams struct {
+	// Namespace The namespace that a person means. That of a session is known.
+	Namespace PersonsNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+}
+
+// ListLibraryParams defines parameters for ListLibrary.
+type ListLibraryParams struct {
+	// Namespace The namespace that a person means. That of a session is known.
+	Namespace PersonsNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+}
+
+// GetLibraryParams defines parameters for GetLibrary.
+type GetLibraryParams struct {
+	// Namespace The namespace that a person means. That of a session is known.
+	Namespace PersonsNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+}
+
+// ReadEventsParams defines parameters for ReadEvents.
+type ReadEventsParams struct {
+	// After The number of the newest event that is known already.
+	After int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Follow Whether to wait for further events.
+	Follow bool `form:"follow,omitempty" json:"follow,omitempty"`
+
+	// LastEventID The same as `after`, which it overrules.
+	LastEventID string `json:"Last-Event-ID,omitempty"`
+}
+
+// RemoveItemParams defines parameters for RemoveItem.
+type RemoveItemParams struct {
+	// BaseRevision The revision that the caller knows the item by; an empty one says that the caller knows it is gone.
+	BaseRevision *BaseRevision `form:"baseRevision,omitempty" json:"baseRevision,omitempty"`
+}
 
 // NextPromptParams defines parameters for NextPrompt.
 type NextPromptParams struct {
@@ -499,8 +706,35 @@ type NextPromptParams struct {
 	Wait int64 `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
+// ListStreamEventsParams defines parameters for ListStreamEvents.
+type ListStreamEventsParams struct {
+	// Namespace The namespace that a person means. That of a session is known.
+	Namespace PersonsNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// FilterType Only events of this type.
+	FilterType string `form:"filterType,omitempty" json:"filterType,omitempty"`
+
+	// FilterEventSourceID Only events that this source took in.
+	FilterEventSourceID string `form:"filterEventSourceId,omitempty" json:"filterEventSourceId,omitempty"`
+
+	// FilterRef Only events about this.
+	FilterRef string `form:"filterRef,omitempty" json:"filterRef,omitempty"`
+
+	// Limit How many at most; 20 unless told.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// GetStreamEventParams defines parameters for GetStreamEvent.
+type GetStreamEventParams struct {
+	// Namespace The namespace that a person means. That of a session is known.
+	Namespace PersonsNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+}
+
 // PostAttemptResultJSONRequestBody defines body for PostAttemptResult for application/json ContentType.
 type PostAttemptResultJSONRequestBody = AttemptResult
+
+// UpsertAgentItemJSONRequestBody defines body for UpsertAgentItem for application/json ContentType.
+type UpsertAgentItemJSONRequestBody = ItemChange
 
 // ProposeAgentWorkflowChangesJSONRequestBody defines body for ProposeAgentWorkflowChanges for application/json ContentType.
 type ProposeAgentWorkflowChangesJSONRequestBody = ChangeSet
@@ -508,8 +742,17 @@ type ProposeAgentWorkflowChangesJSONRequestBody = ChangeSet
 // EvaluateExpressionJSONRequestBody defines body for EvaluateExpression for application/json ContentType.
 type EvaluateExpressionJSONRequestBody = Evaluation
 
+// ApplyItemsJSONRequestBody defines body for ApplyItems for application/json ContentType.
+type ApplyItemsJSONRequestBody = Application
+
 // AppendEventsJSONRequestBody defines body for AppendEvents for application/json ContentType.
 type AppendEventsJSONRequestBody = EventBatch
 
+// PutItemJSONRequestBody defines body for PutItem for application/json ContentType.
+type PutItemJSONRequestBody = ItemChange
+
 // FinishPromptJSONRequestBody defines body for FinishPrompt for application/json ContentType.
 type FinishPromptJSONRequestBody = PromptResult
+
+// ValidateItemJSONRequestBody defines body for ValidateItem for application/json ContentType.
+type ValidateItemJSONRequestBody = Validation

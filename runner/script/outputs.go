@@ -2,14 +2,17 @@ package script
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"syscall"
 
 	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/runner/redact"
 )
 
 // MaxOutputs bounds the file of the outputs, in bytes.
@@ -24,8 +27,9 @@ const (
 // errNoFile means that outputs were left in something other than a file.
 var errNoFile = errors.New("it is no regular file")
 
-// readOutputs makes the result of a script that ended well.
-func readOutputs(path string) openapi.AttemptResult {
+// readOutputs makes the result of a script that ended well. Outputs without
+// secrets stay as they were written, to the byte.
+func readOutputs(path string, secrets *redact.Redactor) openapi.AttemptResult {
 	text, err := readFile(path)
 	if err != nil {
 		return failed(0, CodeInvalidResult, fmt.Sprintf("the outputs cannot be read: %s", err))
@@ -43,7 +47,24 @@ func readOutputs(path string) openapi.AttemptResult {
 	if _, ok := tree.(map[string]any); !ok {
 		return failed(0, CodeInvalidResult, "the outputs are no JSON object")
 	}
+	if clean := secrets.Value(tree); !reflect.DeepEqual(tree, clean) {
+		if text, err = encode(clean); err != nil {
+			return failed(0, CodeInvalidResult, fmt.Sprintf("the outputs cannot be cleaned of secrets: %s", err))
+		}
+	}
 	return openapi.AttemptResult{Outputs: text}
+}
+
+// encode writes a JSON tree. It is not canonical JSON, which would round large
+// integers.
+func encode(tree any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(tree); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // readFile returns the text of a regular file, up to one byte more than

@@ -4,7 +4,8 @@
 // Inputs reach the script as a file and, where a name and a value allow it, as
 // variables; its outputs are the JSON object that it leaves in another file.
 // What it writes elsewhere passes through. The result holds the exit code, and
-// the outputs only if the code is 0 and they are what they have to be.
+// the outputs only if the code is 0 and they are what they have to be, without
+// the values of secret variables.
 //
 // The package knows nothing of what actions mean or where results go.
 package script
@@ -32,6 +33,9 @@ const (
 	EnvInputs = "AXIOM_INPUTS"
 	// EnvOutputs names the file of the outputs.
 	EnvOutputs = "AXIOM_OUTPUTS"
+
+	// envToken is the wrapper's own.
+	envToken = "AXIOM_ATTEMPT_TOKEN"
 
 	reservedPrefix = "AXIOM_"
 	// exitNotFound is how a shell reports a program that is not there.
@@ -103,7 +107,18 @@ func (s Script) Run(ctx context.Context) (openapi.AttemptResult, error) {
 	if code != 0 {
 		return openapi.AttemptResult{ExitCode: int32(code)}, nil
 	}
-	return readOutputs(valueOf(s.Environ, EnvOutputs)), nil
+	return readOutputs(valueOf(s.Environ, EnvOutputs), redact.New(s.credentials())), nil
+}
+
+// credentials are the values that no output may carry out of the pod: those of
+// the variables that the pod names as secret, and the wrapper's own token. A name
+// that only sounds secret is no reason to change an output.
+func (s Script) credentials() []string {
+	values := []string{valueOf(s.Environ, envToken)}
+	for name := range strings.SplitSeq(valueOf(s.Environ, redact.SecretNames), ",") {
+		values = append(values, valueOf(s.Environ, name))
+	}
+	return values
 }
 
 // Poster sends the result of the attempt, repeating it while the gateway is

@@ -267,3 +267,23 @@ func FuzzInputVariables(f *testing.F) {
 		}
 	})
 }
+
+func TestOutputsCarryNoSecretOut(t *testing.T) {
+	for name, tc := range map[string]struct{ script, want string }{
+		"a secret":             {`echo '{"a": "x '$DB_URL'", "'$DB_URL'": [1e2]}' > $AXIOM_OUTPUTS`, `{"[redacted]":[100],"a":"x [redacted]"}`},
+		"a large integer":      {`echo '{"n": 9007199254740993, "a": "'$DB_URL'<"}' > $AXIOM_OUTPUTS`, `{"a":"[redacted]<","n":9007199254740993}`},
+		"an escaped secret":    {`echo '{"a": "postgres:\/\/db\u0031"}' > $AXIOM_OUTPUTS`, `{"a":"[redacted]"}`},
+		"what only sounds so":  {`echo '{"a": "'$SORT_KEY'"}' > $AXIOM_OUTPUTS`, `{"a": "department"}` + "\n"},
+		"no secret":            {`echo '{"a": 1.0}' > $AXIOM_OUTPUTS`, `{"a": 1.0}` + "\n"},
+		"the wrapper's token":  {`echo '{"a": "tok-0123456789"}' > $AXIOM_OUTPUTS`, `{"a":"[redacted]"}`},
+		"too short to be told": {`echo '{"a": "'$PIN'"}' > $AXIOM_OUTPUTS`, `{"a": "1234"}` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttempt(t, "bash", tc.script, "{}", "AXIOM_SECRET_ENV=DB_URL,PIN,ABSENT", "DB_URL=postgres://db1", "PIN=1234", "SORT_KEY=department")
+			got, err := a.script.Run(t.Context())
+			if err != nil || string(got.Outputs) != tc.want {
+				t.Errorf("got %s (%v), want %s", got.Outputs, err, tc.want)
+			}
+		})
+	}
+}
