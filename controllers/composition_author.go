@@ -2,8 +2,10 @@ package controllers
 
 import (
 	"cmp"
+	"strings"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 // attribution is who made an item's content.
@@ -20,54 +22,48 @@ type authorship struct {
 	// brought is the turn whose annotation came with the latest edit; empty when
 	// none did.
 	brought string
-	// isAutomatic: the operator accepts turns by itself.
-	isAutomatic bool
-	// turns of the composition, without those whose result history has.
+	// mark is that of the operator's own write among the latest edits; empty when
+	// there was none.
+	mark string
+	// turns of the composition.
 	turns []api.Turn
+	// records are the history so far.
+	records []snapshotRecord
 }
 
 func authorshipOf(comp *api.Composition, records []snapshotRecord, found []api.Turn) authorship {
+	newest := newestOf(records).data
 	by := authorship{
-		editor:      comp.Annotations[api.AnnotationEditedBy],
-		isAutomatic: comp.Spec.Agent.ChangeSetPolicy == api.ChangeSetAutomatic,
+		editor:  comp.Annotations[api.AnnotationEditedBy],
+		turns:   found,
+		records: records,
 	}
-	turn := comp.Annotations[api.AnnotationTurn]
-	if turn != comp.Status.ObservedTurn && turn != newestOf(records).data.Turn {
+	if turn := comp.Annotations[api.AnnotationTurn]; turn != comp.Status.ObservedTurn && turn != newest.Turn {
 		by.brought = turn
 	}
-	for i := range found {
-		if !isRecorded(records, found[i].Name) {
-			by.turns = append(by.turns, found[i])
-		}
+	if mark := comp.Annotations[api.AnnotationWrite]; mark != newest.Write {
+		by.mark = mark
 	}
 	return by
 }
 
-func isRecorded(records []snapshotRecord, turn string) bool {
-	for _, record := range records {
-		for _, item := range record.data.Items {
-			if item.Turn == turn {
-				return true
-			}
-		}
+// of attributes one item's new content: to the turn that recorded it, to the
+// turn that the edit named, else to the user. What an undo brings back is the
+// work of whoever asked for it.
+func (a authorship) of(item turns.Item, revision string) attribution {
+	user := attribution{author: api.AuthorUser, username: a.editor}
+	if strings.HasPrefix(a.mark, turns.MarkUndoPrefix) {
+		return user
 	}
-	return false
-}
-
-// of attributes one item's new content: to the turn whose result it is, to the
-// turn that the edit named, else to the user.
-func (a authorship) of(kind api.ItemType, revision string) attribution {
-	if kind == api.ItemWorkflow {
-		if turn := a.whoseResult(revision); turn != nil {
-			return a.ai(turn)
-		}
+	if turn := a.whose(item, revision); turn != nil {
+		return a.ai(turn)
 	}
 	turn := a.named()
 	switch {
-	case a.brought == "", turn != nil && a.isOperators(turn):
+	case a.brought == "", turn != nil && a.isMarked(turn):
 		// The operator writes a result exactly: what else is there was edited
 		// since, before the controller had a look.
-		return attribution{author: api.AuthorUser, username: a.editor}
+		return user
 	case turn == nil:
 		return attribution{author: api.AuthorAI, username: a.editor, turn: a.brought}
 	}
@@ -78,16 +74,17 @@ func (a authorship) ai(turn *api.Turn) attribution {
 	return attribution{author: api.AuthorAI, username: cmp.Or(decidedBy(turn), a.editor), turn: turn.Name}
 }
 
-// whoseResult is the turn that gives a workflow this revision, nil when none
-// does; the one that the edit named, else the newest.
-func (a authorship) whoseResult(revision string) *api.Turn {
+// whose is the turn that recorded an item's content as its own, nil when none
+// did; the one that wrote last or that the edit named, else the newest. A
+// content that history has of the turn is new only if the turn wrote it again.
+func (a authorship) whose(item turns.Item, revision string) *api.Turn {
 	var newest *api.Turn
 	for i := range a.turns {
 		turn := &a.turns[i]
-		if revision == "" || turn.Status.ResultRevision != revision || !isApplicable(turn) {
+		if !turns.Gives(turn, item, revision) || !a.isMarked(turn) && a.hasHad(turn, item, revision) {
 			continue
 		}
-		if turn.Name == a.brought {
+		if a.isMarked(turn) || turn.Name == a.brought {
 			return turn
 		}
 		if newest == nil || isNewer(turn, newest) {
@@ -95,6 +92,19 @@ func (a authorship) whoseResult(revision string) *api.Turn {
 		}
 	}
 	return newest
+}
+
+// hasHad tells whether history has an item's content as a turn's work.
+func (a authorship) hasHad(turn *api.Turn, item turns.Item, revision string) bool {
+	for _, record := range a.records {
+		for _, entry := range record.data.Items {
+			isItem := entry.Type == item.Type && (item.Type == api.ItemWorkflow || entry.Name == item.Name)
+			if isItem && entry.Turn == turn.Name && entry.ContentRevision == revision {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // named is the turn that the edit named, nil when it is not known.
@@ -107,13 +117,7 @@ func (a authorship) named() *api.Turn {
 	return nil
 }
 
-// isOperators tells whether it is the operator that writes the turn's result.
-func (a authorship) isOperators(turn *api.Turn) bool {
-	return turn.Spec.Resolution == api.ResolutionAccepted || turn.Spec.Resolution == "" && a.isAutomatic
-}
-
-// isApplicable tells whether the turn's result may have become the draft: it
-// may yet be applied, or was.
-func isApplicable(turn *api.Turn) bool {
-	return turn.Status.State == api.TurnAwaitingResolution || turn.Status.State == api.TurnApplied
+// isMarked tells whether the operator wrote for the turn among the latest edits.
+func (a authorship) isMarked(turn *api.Turn) bool {
+	return a.mark != "" && turns.MarkedBy(a.mark, turn)
 }

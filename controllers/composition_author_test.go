@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 // recorded is a snapshot in which an item is a turn's.
@@ -26,10 +27,28 @@ func withResult(revision string) func(*api.Turn) {
 	return func(turn *api.Turn) { turn.Status.ResultRevision = revision }
 }
 
+// withItem is a turn that wrote the tool w, or removed it if there is no revision.
+func withItem(revision string) func(*api.Turn) {
+	return func(turn *api.Turn) {
+		write := api.ItemWrite{Type: api.ItemTool, Name: "w", State: api.ItemWritten}
+		if revision != "" {
+			write.After = &api.ItemContent{Revision: revision}
+		}
+		turn.Status.ItemWrites = []api.ItemWrite{write}
+	}
+}
+
 func TestWhoMadeWhatIsNew(t *testing.T) {
 	annotated := func(turn string) func(*api.Composition) {
 		return func(comp *api.Composition) {
 			comp.Annotations = map[string]string{api.AnnotationTurn: turn, api.AnnotationEditedBy: "ed"}
+		}
+	}
+	// byOperator is what the operator's own write of a result leaves.
+	byOperator := func(turn string) func(*api.Composition) {
+		return func(comp *api.Composition) {
+			annotated(turn)(comp)
+			comp.Annotations[api.AnnotationWrite] = turns.MarkAccept(message(turn, "c"))
 		}
 	}
 	edited := func(comp *api.Composition) { comp.Annotations = map[string]string{api.AnnotationEditedBy: "ed"} }
@@ -74,7 +93,7 @@ func TestWhoMadeWhatIsNew(t *testing.T) {
 			kind:  api.ItemWorkflow, revision: "r", want: ai("t-1", "ada"),
 		},
 		"a user who returns to a result that history has": {
-			comp: edited, records: []snapshotRecord{recorded(3, "", snapshotItem{Type: api.ItemWorkflow, Turn: "t-1"})},
+			comp: edited, records: []snapshotRecord{recorded(3, "", snapshotItem{Type: api.ItemWorkflow, ContentRevision: "r", Turn: "t-1"})},
 			turns: []*api.Turn{message("t-1", "c", inState(api.TurnApplied), withResult("r"))},
 			kind:  api.ItemWorkflow, revision: "r", want: user,
 		},
@@ -83,22 +102,67 @@ func TestWhoMadeWhatIsNew(t *testing.T) {
 			kind: api.ItemWorkflow, revision: "r", want: user,
 		},
 		"a user who was faster than the look at what the operator wrote": {
-			comp:  annotated("t-1"),
+			comp:  byOperator("t-1"),
 			turns: []*api.Turn{message("t-1", "c", waiting, withResult("result"), resolvedAs(api.ResolutionAccepted, "ada"))},
 			kind:  api.ItemWorkflow, revision: "edited", want: user,
 		},
 		"a user's tool beside the workflow that the operator wrote": {
-			comp:  annotated("t-1"),
+			comp:  byOperator("t-1"),
 			turns: []*api.Turn{message("t-1", "c", waiting, withResult("result"), resolvedAs(api.ResolutionAccepted, "ada"))},
 			kind:  api.ItemTool, revision: "tool", want: user,
 		},
-		"a user's tool beside what the operator accepted by itself": {
+		"a turn whose write the operator made, whoever edited something else since": {
+			comp:  byOperator("t-1"),
+			turns: []*api.Turn{message("t-1", "c", waiting, withResult("r"), resolvedAs(api.ResolutionAccepted, "ada"))},
+			kind:  api.ItemWorkflow, revision: "r", want: ai("t-1", "ada"),
+		},
+		"a tool that a working turn wrote": {
+			comp:  edited,
+			turns: []*api.Turn{message("t-1", "c", inState(api.TurnWorking), withItem("r"))},
+			kind:  api.ItemTool, revision: "r", want: ai("t-1", "rita"),
+		},
+		"a tool that a working turn removed": {
+			comp:  edited,
+			turns: []*api.Turn{message("t-1", "c", inState(api.TurnWorking), withItem(""))},
+			kind:  api.ItemTool, revision: "", want: ai("t-1", "rita"),
+		},
+		"a user who returns to what a turn wrote": {
+			comp:    edited,
+			records: []snapshotRecord{recorded(3, "", snapshotItem{Type: api.ItemTool, Name: "w", ContentRevision: "r", Turn: "t-1"})},
+			turns:   []*api.Turn{message("t-1", "c", inState(api.TurnWorking), withItem("r"))},
+			kind:    api.ItemTool, revision: "r", want: user,
+		},
+		"a turn that wrote the same again": {
 			comp: func(comp *api.Composition) {
-				annotated("t-1")(comp)
-				comp.Spec.Agent.ChangeSetPolicy = api.ChangeSetAutomatic
+				edited(comp)
+				comp.Annotations[api.AnnotationWrite] = turns.MarkItem(message("t-1", "c"), 9)
 			},
-			turns: []*api.Turn{message("t-1", "c", waiting, withResult("result"))},
-			kind:  api.ItemTool, revision: "tool", want: user,
+			records: []snapshotRecord{recorded(3, "", snapshotItem{Type: api.ItemTool, Name: "w", ContentRevision: "r", Turn: "t-1"})},
+			turns:   []*api.Turn{message("t-1", "c", inState(api.TurnWorking), withItem("r"))},
+			kind:    api.ItemTool, revision: "r", want: ai("t-1", "rita"),
+		},
+		"who asked for an undo, whosever content comes back": {
+			comp: func(comp *api.Composition) {
+				edited(comp)
+				comp.Annotations[api.AnnotationWrite] = turns.MarkUndo(message("t-2", "c"))
+			},
+			turns: []*api.Turn{message("t-1", "c", waiting, withResult("r"))},
+			kind:  api.ItemWorkflow, revision: "r", want: user,
+		},
+		"a turn, after an undo that history has": {
+			comp: func(comp *api.Composition) {
+				edited(comp)
+				comp.Annotations[api.AnnotationWrite] = turns.MarkUndo(message("t-2", "c"))
+			},
+			records: []snapshotRecord{{name: "s", data: snapshotData{Generation: 3, Write: turns.MarkUndo(message("t-2", "c"))}}},
+			turns:   []*api.Turn{message("t-1", "c", waiting, withResult("r"))},
+			kind:    api.ItemWorkflow, revision: "r", want: ai("t-1", "rita"),
+		},
+		"a turn that a client names again": {
+			comp:    annotated("t-1"),
+			records: []snapshotRecord{recorded(3, "t-1", snapshotItem{Type: api.ItemWorkflow, ContentRevision: "r", Turn: "t-1"}), recorded(4, "t-2")},
+			turns:   []*api.Turn{message("t-1", "c", inState(api.TurnApplied), withResult("r"), resolvedAs(api.ResolutionAccepted, "ada"))},
+			kind:    api.ItemWorkflow, revision: "r", want: ai("t-1", "ada"),
 		},
 		"the turn that the edit named, of two with the same result": {
 			comp:  annotated("t-1"),
@@ -118,11 +182,11 @@ func TestWhoMadeWhatIsNew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var turns []api.Turn
+			var found []api.Turn
 			for _, turn := range tc.turns {
-				turns = append(turns, *turn)
+				found = append(found, *turn)
 			}
-			got := authorshipOf(draft("c", tc.comp), tc.records, turns).of(tc.kind, tc.revision)
+			got := authorshipOf(draft("c", tc.comp), tc.records, found).of(turns.Item{Type: tc.kind, Name: "w"}, tc.revision)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(attribution{})); diff != "" {
 				t.Errorf("author differs (-want +got):\n%s", diff)
 			}

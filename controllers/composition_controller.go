@@ -39,7 +39,7 @@ type CompositionReconciler struct {
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=compositions/finalizers,verbs=update
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=turns,verbs=get;list;watch;delete
-// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns,verbs=get;list;watch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=streamevents;workflowruns,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;delete
 
 // compositionState is all that the status of a composition depends on.
@@ -53,15 +53,21 @@ type compositionState struct {
 	// current is the turn that status says holds the composition, read live; nil
 	// when it is gone.
 	current *api.Turn
+	// failures of the composition's triggers.
+	failures map[string][]api.TriggerFailure
 }
 
 // SetupWithManager registers the controller.
 func (r *CompositionReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := indexFailedTriggers(mgr); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Composition{}).
 		Owns(&appsv1.ControllerRevision{}).
 		Owns(&api.AgentSession{}).
 		Watches(&api.Turn{}, handler.EnqueueRequestsFromMapFunc(compositionOfTurn)).
+		Watches(&api.StreamEvent{}, failedTriggerHandler()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
@@ -95,6 +101,9 @@ func (r *CompositionReconciler) gather(ctx context.Context, comp *api.Compositio
 		return state, err
 	}
 	if state.session, err = sessionOf(ctx, r.Client, comp); err != nil {
+		return state, err
+	}
+	if state.failures, err = failedTriggers(ctx, r.Client, comp); err != nil {
 		return state, err
 	}
 	return state, r.gatherTurns(ctx, &state)

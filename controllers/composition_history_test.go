@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/turns"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -309,7 +310,9 @@ func TestANamedTurnIsNotMissed(t *testing.T) {
 	reconcileOne(b, b.compositions(), comp)
 	// The operator wrote the result, and bob edited it before anybody looked.
 	edits(b, comp, "Edited", "bob")
-	annotates(b, comp, turn)
+	change(b, comp, func(comp *api.Composition) {
+		comp.Annotations[api.AnnotationTurn], comp.Annotations[api.AnnotationWrite] = turn.Name, turns.MarkAccept(turn)
+	})
 	r := b.compositions()
 	r.Client = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {

@@ -170,44 +170,6 @@ func TestCapProblems(t *testing.T) {
 	}
 }
 
-func TestErrorsComeFirstInTheirOrder(t *testing.T) {
-	mixed := append(problemsNamed(api.SeverityWarning, "a"), append(problemsNamed(api.SeverityError, "b", "c"), problemsNamed(api.SeverityWarning, "d")...)...)
-	var codes []string
-	for _, problem := range errorsFirst(mixed) {
-		codes = append(codes, problem.Code)
-	}
-	if diff := cmp.Diff([]string{"b", "c", "a", "d"}, codes); diff != "" {
-		t.Errorf("order differs (-want +got):\n%s", diff)
-	}
-	if mixed[0].Code != "a" {
-		t.Error("the list that was given has changed")
-	}
-}
-
-func TestProblemsKeepWithinTheAPI(t *testing.T) {
-	long := strings.Repeat("x", 10000)
-	for name, problem := range map[string]workflow.Problem{
-		"of a node":  {Severity: "error", Code: "C", Message: long, NodeID: long},
-		"of an edge": {Severity: "error", Code: "C", Message: long, EdgeID: long},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := problemOf(problem)
-			if len(got.Path) > 512 || len(got.Message) > 2048 {
-				t.Errorf("path of %d and message of %d bytes", len(got.Path), len(got.Message))
-			}
-		})
-	}
-	if got := problemOf(workflow.Problem{NodeID: "a"}).Path; got != "nodes[a]" {
-		t.Errorf("path %q", got)
-	}
-	if got := problemOf(workflow.Problem{EdgeID: "e"}).Path; got != "edges[e]" {
-		t.Errorf("path %q", got)
-	}
-	if got := problemOf(workflow.Problem{}).Path; got != "content" {
-		t.Errorf("path %q", got)
-	}
-}
-
 func TestTruncate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text  string

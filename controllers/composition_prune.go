@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -19,7 +20,9 @@ import (
 const maxFinishedTurns = 50
 
 // pruneSnapshots deletes the oldest snapshots beyond the limit, but none that a
-// turn counts from or that a run executes.
+// turn counts from, that a run executes or that a run may be about to pin. A run
+// that wants an old one touches it first; so one that was touched after it was
+// read here is left for the next time.
 func (r *CompositionReconciler) pruneSnapshots(ctx context.Context, state compositionState) error {
 	superfluous := superfluousSnapshots(state.comp, state.snapshots)
 	// The cache is asked first, since most of what it shows as pinned stays so.
@@ -27,24 +30,33 @@ func (r *CompositionReconciler) pruneSnapshots(ctx context.Context, state compos
 		if len(superfluous) == 0 {
 			return nil
 		}
-		pinned, err := pinnedSnapshots(ctx, reader, state.comp)
+		use, err := usedSnapshots(ctx, reader, state.comp)
 		if err != nil {
 			return err
 		}
-		superfluous = slices.DeleteFunc(superfluous, func(name string) bool { return pinned[name] })
+		superfluous = slices.DeleteFunc(superfluous, use.needs)
 	}
 	var errs []error
-	for _, name := range superfluous {
-		object := &appsv1.ControllerRevision{}
-		object.Name, object.Namespace = name, state.comp.Namespace
-		errs = append(errs, wrap("delete snapshot", client.IgnoreNotFound(r.Client.Delete(ctx, object))))
+	for _, record := range superfluous {
+		errs = append(errs, r.deleteSnapshot(ctx, state.comp.Namespace, record))
 	}
 	return errors.Join(errs...)
 }
 
+// deleteSnapshot deletes the very version that was read.
+func (r *CompositionReconciler) deleteSnapshot(ctx context.Context, namespace string, record snapshotRecord) error {
+	object := &appsv1.ControllerRevision{}
+	object.Name, object.Namespace = record.name, namespace
+	err := r.Client.Delete(ctx, object, client.Preconditions{UID: &record.uid, ResourceVersion: &record.version})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return wrap("delete snapshot", client.IgnoreNotFound(err))
+}
+
 // superfluousSnapshots are those beyond the limit that the composition itself
 // does not need. The records are its history, oldest first.
-func superfluousSnapshots(comp *api.Composition, records []snapshotRecord) []string {
+func superfluousSnapshots(comp *api.Composition, records []snapshotRecord) []snapshotRecord {
 	limit := int(comp.Spec.RevisionHistoryLimit)
 	if limit == 0 || len(records) <= limit {
 		return nil
@@ -57,27 +69,43 @@ func superfluousSnapshots(comp *api.Composition, records []snapshotRecord) []str
 		// The turn that starts still has to tell its agent what was edited.
 		needed[newestAt(records, claim.SinceGeneration).name] = true
 	}
-	var names []string
-	for _, record := range records[:len(records)-limit] {
-		if !needed[record.name] {
-			names = append(names, record.name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Clone(records[:len(records)-limit]), func(record snapshotRecord) bool { return needed[record.name] })
 }
 
-func pinnedSnapshots(ctx context.Context, reader client.Reader, comp *api.Composition) (map[string]bool, error) {
+// snapshotUse is which snapshots of a composition its runs need.
+type snapshotUse struct {
+	// pinned by name.
+	pinned map[string]bool
+	// wanted revisions, of runs that have not pinned one yet. They may have read it
+	// already.
+	wanted map[string]bool
+	// any: a run wants whatever is live when it looks, which may be older by now.
+	any bool
+}
+
+func (u snapshotUse) needs(record snapshotRecord) bool {
+	return u.any || u.pinned[record.name] || u.wanted[record.data.workflowRevision()]
+}
+
+func usedSnapshots(ctx context.Context, reader client.Reader, comp *api.Composition) (snapshotUse, error) {
+	use := snapshotUse{pinned: map[string]bool{}, wanted: map[string]bool{}}
 	runs := &api.WorkflowRunList{}
 	if err := reader.List(ctx, runs, client.InNamespace(comp.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list runs of composition %s: %w", comp.Name, err)
+		return use, fmt.Errorf("list runs of composition %s: %w", comp.Name, err)
 	}
-	pinned := map[string]bool{}
 	for i := range runs.Items {
-		if definition := runs.Items[i].Status.Definition; definition != nil {
-			pinned[definition.Snapshot] = true
+		run := &runs.Items[i]
+		switch {
+		case run.Status.Definition != nil:
+			use.pinned[run.Status.Definition.Snapshot] = true
+		case run.Spec.CompositionRef.Name != comp.Name || isRunFinished(run) || !run.DeletionTimestamp.IsZero():
+		case run.Spec.CompositionRef.Revision == "":
+			use.any = true
+		default:
+			use.wanted[run.Spec.CompositionRef.Revision] = true
 		}
 	}
-	return pinned, nil
+	return use, nil
 }
 
 // pruneTurns deletes the oldest finished turns beyond the limit.

@@ -37,6 +37,7 @@ func setCompositionStatus(state compositionState, newest snapshotRecord, recordE
 		status.ObservedTurn = truncate(state.comp.Annotations[api.AnnotationTurn], maxName)
 	}
 	setTurnStatus(state)
+	setTriggerStatus(state.comp, state.failures)
 	setCompositionConditions(state, recordErr)
 }
 

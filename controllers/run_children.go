@@ -17,6 +17,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/action"
 	"github.com/apitomy/axiom-operator/internal/engine"
+	"github.com/apitomy/axiom-operator/internal/item"
 	"github.com/apitomy/axiom-operator/internal/token"
 )
 
@@ -34,9 +35,12 @@ func failChild(phase engine.Phase, code, format string, args ...any) error {
 	return &childError{failure: engine.Failure{Phase: phase, Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// act creates the children that the committed status names and that are not
-// there. What keeps a child from ever being created comes back as deliveries.
+// act tells events what became of them, and creates the children that the
+// committed status names and that are not there. What keeps a child from ever being created comes back as deliveries.
 func (r *WorkflowRunReconciler) act(ctx context.Context, state *runState, committed *api.WorkflowRun) ([]runDelivery, error) {
+	if err := r.tellEvents(ctx, state, committed); err != nil {
+		return nil, err
+	}
 	due := dueChildren(committed, state)
 	if len(due) == 0 {
 		return nil, nil
@@ -65,10 +69,23 @@ func (r *WorkflowRunReconciler) act(ctx context.Context, state *runState, commit
 				immediate: true,
 			})
 		case err != nil:
+			r.tellRefusal(live, branch, err)
 			errs = append(errs, fmt.Errorf("start %s: %w", branch.Activation, err))
+		default:
+			state.noteMade(branch.Child.Name)
+			r.Metrics.created(branch.Child.Kind)
 		}
 	}
 	return failed, errors.Join(errs...)
+}
+
+// tellRefusal tells people what quotas and policies keep from being made; the run
+// tries again until they let it.
+func (r *WorkflowRunReconciler) tellRefusal(run *api.WorkflowRun, branch *api.ActiveBranch, err error) {
+	if r.Recorder == nil || !apierrors.IsForbidden(err) {
+		return
+	}
+	r.Recorder.Eventf(run, nil, corev1.EventTypeWarning, "ChildRefused", "Create", "%s", truncate(branch.Activation+": "+err.Error(), maxRunNote))
 }
 
 // dueChildren are the open activations whose child should exist by now and was
@@ -79,7 +96,7 @@ func dueChildren(run *api.WorkflowRun, state *runState) []string {
 	}
 	var due []string
 	for _, branch := range run.Status.Instance.ActiveBranches {
-		if branch.Child == nil || state.children.uid(branch.Child.Kind, branch.Child.Name) != "" {
+		if branch.Child == nil || state.made[branch.Child.Name] || !state.children.wants(branch.Child) {
 			continue
 		}
 		if state.now.Before(runMoment(branch.NotBefore)) {
@@ -138,8 +155,11 @@ func (r *WorkflowRunReconciler) createChild(ctx context.Context, state *runState
 	if err != nil {
 		return err
 	}
-	if branch.Child.Kind == childHumanTask {
+	switch branch.Child.Kind {
+	case childHumanTask:
 		return r.createTask(ctx, state, run, branch, input)
+	case childAgentSession:
+		return r.createAgent(ctx, state, run, branch, input)
 	}
 	return r.createAttempt(ctx, state, run, branch, input)
 }
@@ -224,6 +244,9 @@ func (r *WorkflowRunReconciler) createAttempt(ctx context.Context, state *runSta
 	if err != nil {
 		return err
 	}
+	if !actionType.RunsScript() {
+		return modeChanged(actionType)
+	}
 	if err := r.checkAttempt(ctx, run, actionType, input); err != nil {
 		return err
 	}
@@ -280,43 +303,52 @@ func (r *WorkflowRunReconciler) createToken(ctx context.Context, run *api.Workfl
 	return token.Hash(string(secret.Data[secretKeyToken])), nil
 }
 
-// lookUpAction finds an action type in the run's snapshot, else among the
-// library objects of its namespace.
+// lookUpAction finds the action type that an attempt executes.
 func (r *WorkflowRunReconciler) lookUpAction(ctx context.Context, state *runState, namespace, name string) (action.Type, error) {
+	spec, err := r.findAction(ctx, state, namespace, name)
+	if err != nil {
+		return action.Type{}, err
+	}
+	if spec == nil {
+		return action.Type{}, failChild(engine.PhaseExecutorLookup, codeUnknownActionType, "there is no action type %q", name)
+	}
+	return r.usableAction(name, *spec)
+}
+
+// findAction finds an action type in the run's snapshot, else among the library
+// objects of its namespace; nil if there is none.
+func (r *WorkflowRunReconciler) findAction(ctx context.Context, state *runState, namespace, name string) (*api.ActionTypeSpec, error) {
 	for i := range state.definition.ActionTypes {
 		if own := &state.definition.ActionTypes[i]; own.Name == name {
-			return usableAction(name, own.ActionTypeSpec)
+			return &own.ActionTypeSpec, nil
 		}
 	}
 	library := &api.ActionType{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, library)
 	if apierrors.IsNotFound(err) {
-		return action.Type{}, failChild(engine.PhaseExecutorLookup, codeUnknownActionType, "there is no action type %q", name)
+		return nil, nil //nolint:nilnil // an unknown action type is an ordinary answer
 	}
 	if err != nil {
-		return action.Type{}, fmt.Errorf("read action type %s: %w", name, err)
+		return nil, fmt.Errorf("read action type %s: %w", name, err)
 	}
-	return usableAction(name, library.Spec)
+	return &library.Spec, nil
 }
 
-func usableAction(name string, spec api.ActionTypeSpec) (action.Type, error) {
+func (r *WorkflowRunReconciler) usableAction(name string, spec api.ActionTypeSpec) (action.Type, error) {
 	t, err := action.ReadType(name, spec)
 	if err != nil {
 		return t, failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "action type %q cannot be read", name)
 	}
-	for _, p := range t.Problems(action.Surroundings{}) {
+	for _, p := range t.Problems(action.Surroundings{CheckPrompt: item.PromptCheck(r.Expressions)}) {
 		if p.IsError() {
 			return t, failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "action type %q: %s at %s: %s", name, p.Code, p.Path, p.Message)
 		}
 	}
-	if !t.RunsScript() {
-		return t, failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "action type %q: mode %s cannot run in this version", name, t.Mode)
-	}
 	return t, nil
 }
 
-// checkAttempt compares the inputs with the contract and looks at the Secrets
-// that the script wants, of which it reads only the metadata.
+// checkAttempt compares the inputs with the contract and looks for the keys of
+// Secrets that the script wants. It passes no value on.
 func (r *WorkflowRunReconciler) checkAttempt(ctx context.Context, run *api.WorkflowRun, t action.Type, input engine.Values) error {
 	if failure := contractFailure(engine.PhaseInputResolution, codeInputContract, action.CheckContract(t.Inputs, input)); failure != nil {
 		return &childError{failure: *failure}
@@ -325,16 +357,29 @@ func (r *WorkflowRunReconciler) checkAttempt(ctx context.Context, run *api.Workf
 		if v.Secret == nil {
 			continue
 		}
-		meta := &metav1.PartialObjectMetadata{}
-		meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		err := r.Live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: v.Secret.Name}, meta)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("look at secret %s: %w", v.Secret.Name, err)
+		if err := r.checkSecret(ctx, run.Namespace, *v.Secret); err != nil {
+			return err
 		}
-		if err != nil || meta.Labels[api.LabelCredential] != "true" {
-			return failChild(engine.PhaseExecutorLookup, codeSecretUnusable,
-				"secret %q does not exist or lacks the label %s=true", v.Secret.Name, api.LabelCredential)
+	}
+	return nil
+}
+
+// checkSecret refuses a Secret whose owner did not say, by the label, that pods
+// may have it. Whether there is one without the label is nobody's business.
+func (r *WorkflowRunReconciler) checkSecret(ctx context.Context, namespace string, ref action.KeyRef) error {
+	secret := &corev1.Secret{}
+	if isObjectName(ref.Name) {
+		err := client.IgnoreNotFound(r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret))
+		if err != nil {
+			return fmt.Errorf("look at secret %s: %w", ref.Name, err)
 		}
+	}
+	if secret.Labels[api.LabelCredential] != "true" {
+		return failChild(engine.PhaseExecutorLookup, codeSecretUnusable,
+			"secret %q does not exist or lacks the label %s=true", ref.Name, api.LabelCredential)
+	}
+	if _, has := secret.Data[ref.Key]; !has {
+		return failChild(engine.PhaseExecutorLookup, codeSecretUnusable, "secret %q has no key %q", ref.Name, ref.Key)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/engine"
+	"github.com/apitomy/axiom-operator/internal/humantask"
 )
 
 // runLeftovers are children that no open activation needs any more.
@@ -25,10 +26,12 @@ type runLeftovers struct {
 	tasks []*api.HumanTask
 	// attempts that are over, by the name of their pod.
 	attempts []string
+	// agents of attempts that are over.
+	agents []*api.AgentSession
 }
 
 func (l runLeftovers) none() bool {
-	return len(l.tasks) == 0 && len(l.attempts) == 0
+	return len(l.tasks)+len(l.attempts)+len(l.agents) == 0
 }
 
 // leftovers of a run: whatever is not named by an open activation.
@@ -43,10 +46,11 @@ func leftovers(run *api.WorkflowRun, children runChildren) runLeftovers {
 	}
 	var left runLeftovers
 	for _, name := range slices.Sorted(maps.Keys(children.tasks)) {
-		if task := children.tasks[name]; !needed[name] && isTaskOpen(task) {
+		if task := children.tasks[name]; !needed[name] && humantask.IsOpen(task) {
 			left.tasks = append(left.tasks, task)
 		}
 	}
+	left.agents = leftAgents(children.agents, needed)
 	left.attempts = slices.DeleteFunc(attemptsIn(children), func(name string) bool { return needed[name] })
 	return left
 }
@@ -63,12 +67,6 @@ func attemptsIn(children runChildren) []string {
 		attempts[strings.TrimSuffix(name, runInputName(""))] = true
 	}
 	return slices.Sorted(maps.Keys(attempts))
-}
-
-// isTaskOpen tells whether a task still asks for an answer.
-func isTaskOpen(task *api.HumanTask) bool {
-	status := &task.Status
-	return status.Answer == nil && status.Failure == nil && status.Closed == nil && task.DeletionTimestamp.IsZero()
 }
 
 // cleanUp closes tasks and removes attempts that no open activation needs, and
@@ -88,6 +86,9 @@ func (r *WorkflowRunReconciler) cleanUp(ctx context.Context, state *runState, co
 	for _, task := range left.tasks {
 		errs = append(errs, r.closeTask(ctx, live, task, metav1.NewTime(state.now).Rfc3339Copy()))
 	}
+	for _, session := range left.agents {
+		errs = append(errs, r.stopAgent(ctx, session))
+	}
 	for _, name := range left.attempts {
 		errs = append(errs, r.endAttempt(ctx, live, state.children, name))
 	}
@@ -97,6 +98,7 @@ func (r *WorkflowRunReconciler) cleanUp(ctx context.Context, state *runState, co
 func (r *WorkflowRunReconciler) closeTask(ctx context.Context, run *api.WorkflowRun, task *api.HumanTask, now metav1.Time) error {
 	closing := task.DeepCopy()
 	closing.Status.Closed = &api.TaskClosed{Reason: api.CloseCancelled, Message: closeMessage(run), At: now}
+	humantask.Observe(task, &closing.Status, now.Time)
 	err := r.Client.Status().Update(ctx, closing)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		// Somebody was faster; what they did brings the run here again.
@@ -204,7 +206,7 @@ func (r *WorkflowRunReconciler) remove(ctx context.Context, object client.Object
 // that their end would have entered. The garbage collector deletes them.
 func (r *WorkflowRunReconciler) releaseOrphans(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	var pods corev1.PodList
-	err := r.Client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{api.LabelComponent: api.ComponentAction})
+	err := r.Client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingFields{fieldHeldBy: name.Name})
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}

@@ -35,15 +35,15 @@ func setRunConditions(state *runState, plan runPlan, status *api.WorkflowRunStat
 	isFailed := view.phase == api.RunFailed
 	isTerminal := status.FinishedAt != nil
 	summary := runSummary(plan, status, view)
-	switch {
-	case plan.isLost:
-		set.set(api.ConditionReconciling, metav1.ConditionFalse, api.ReasonStatusLost, "")
-		set.set(api.ConditionStalled, metav1.ConditionTrue, api.ReasonStatusLost, summary)
-		set.set(api.ConditionReady, metav1.ConditionFalse, api.ReasonStatusLost, summary)
+	if lost := whatIsLost(plan); lost != "" {
+		set.set(api.ConditionReconciling, metav1.ConditionFalse, lost, "")
+		set.set(api.ConditionStalled, metav1.ConditionTrue, lost, summary)
+		set.set(api.ConditionReady, metav1.ConditionFalse, lost, summary)
 		return
-	case isFailed:
+	}
+	if isFailed {
 		set.set(api.ConditionStalled, metav1.ConditionTrue, phase, summary)
-	default:
+	} else {
 		set.set(api.ConditionStalled, metav1.ConditionFalse, api.ReasonNotStalled, "")
 	}
 	if isTerminal {
@@ -52,6 +52,17 @@ func setRunConditions(state *runState, plan runPlan, status *api.WorkflowRunStat
 		set.set(api.ConditionReconciling, metav1.ConditionTrue, api.ReasonProgressing, summary)
 	}
 	set.set(api.ConditionReady, statusOf(view.phase == api.RunCompleted), phase, summary)
+}
+
+// whatIsLost is the reason why a run cannot go on, empty if it can.
+func whatIsLost(plan runPlan) string {
+	switch {
+	case plan.isLost:
+		return api.ReasonStatusLost
+	case plan.lostValue != "":
+		return api.ReasonValueLost
+	}
+	return ""
 }
 
 func setAccepted(set runConditions, plan runPlan, status *api.WorkflowRunStatus) {
@@ -95,6 +106,8 @@ func runSummary(plan runPlan, status *api.WorkflowRunStatus, view runView) strin
 	switch {
 	case plan.isLost:
 		return "the run has children but its status is gone; it does not start over"
+	case plan.lostValue != "":
+		return plan.lostValue
 	case plan.verdict != nil:
 		return plan.verdict.message
 	case len(view.troubles) > 0:

@@ -18,6 +18,8 @@ type runPlan struct {
 	verdict *runVerdict
 	// isLost: the run must never start.
 	isLost bool
+	// lostValue says which value the run cannot go on without; empty: it can.
+	lostValue string
 	// isCancelled: the run ended before it began.
 	isCancelled bool
 	// instance after all that was applied, nil if nothing was.
@@ -149,6 +151,7 @@ func decideDeliveries(ctx context.Context, state *runState, deliveries []runDeli
 			instance = step.Instance
 		}
 	}
+	plan.leaveNotes(instance, state.offers)
 	return plan, nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
@@ -103,18 +105,52 @@ func (r *WorkflowRunReconciler) pin(ctx context.Context, run *api.WorkflowRun) (
 	case wanted == "" || wanted == live:
 		return r.pinLive(ctx, comp, live)
 	}
-	snapshot, err := findSnapshot(ctx, r.Client, comp, wanted)
-	if err == nil && snapshot == nil {
-		// Refusing is for good, so it is not left to a cache.
-		snapshot, err = findSnapshot(ctx, r.Live, comp, wanted)
+	return r.pinOld(ctx, run, comp)
+}
+
+// pinOld finds a revision in the composition's history.
+func (r *WorkflowRunReconciler) pinOld(ctx context.Context, run *api.WorkflowRun, comp *api.Composition) (*runDefinition, *runVerdict, error) {
+	wanted := run.Spec.CompositionRef.Revision
+	// Refusing is for good, so it is not left to a cache.
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		snapshot, err := findSnapshot(ctx, reader, comp, wanted)
+		if err != nil {
+			return nil, nil, err
+		}
+		if snapshot == nil {
+			continue
+		}
+		isHeld, err := r.hold(ctx, run, snapshot.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if isHeld {
+			return r.definitions.prepare(run.Namespace, snapshot, r.Expressions), nil, nil
+		}
+	}
+	return nil, refuseRun(api.ReasonRevisionMismatch, "revision %s is neither the live one nor in the composition's history", wanted), nil
+}
+
+// annotationHeldFor on a snapshot names the run that was about to pin it last.
+const annotationHeldFor = "axiom.apitomy.io/held-for"
+
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=patch
+
+// hold touches an old snapshot ahead of pinning it, and tells whether it was
+// there: whoever read it before, to delete it, cannot do so any more, and whoever
+// reads it later finds the run.
+func (r *WorkflowRunReconciler) hold(ctx context.Context, run *api.WorkflowRun, name string) (bool, error) {
+	object := &appsv1.ControllerRevision{}
+	object.Name, object.Namespace = name, run.Namespace
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotationHeldFor, run.UID)
+	err := r.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return false, fmt.Errorf("hold snapshot %s: %w", name, err)
 	}
-	if snapshot == nil {
-		return nil, refuseRun(api.ReasonRevisionMismatch, "revision %s is neither the live one nor in the composition's history", wanted), nil
-	}
-	return r.definitions.prepare(run.Namespace, snapshot, r.Expressions), nil, nil
+	return true, nil
 }
 
 // pinLive waits for the history of the composition's present generation: an

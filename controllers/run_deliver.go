@@ -30,6 +30,9 @@ const (
 	codeSecretUnusable    = "SECRET_UNUSABLE"
 )
 
+// maxFailureMessage is what the schema takes of a failure's message.
+const maxFailureMessage = 4096
+
 // runOutcome is what a delivery tells an activation.
 type runOutcome int
 
@@ -37,6 +40,7 @@ const (
 	outcomeComplete runOutcome = iota
 	outcomeFail
 	outcomeTimeOut
+	outcomeDeliver
 )
 
 // runDelivery is one thing that came to pass for an open activation.
@@ -50,6 +54,8 @@ type runDelivery struct {
 	by     string
 	// failure of outcomeFail.
 	failure engine.Failure
+	// event of outcomeDeliver.
+	event engine.Event
 	// immediate deliveries do not wait for a resume request.
 	immediate bool
 }
@@ -60,9 +66,13 @@ func (d runDelivery) apply(ctx context.Context, definition *engine.Definition, i
 	case outcomeComplete:
 		return engine.Complete(ctx, definition, in, d.address, d.values, d.by, now)
 	case outcomeFail:
+		// What scripts and clusters say must fit the status, or it never changes again.
+		d.failure.Message = truncate(d.failure.Message, maxFailureMessage)
 		return engine.Fail(ctx, definition, in, d.address, d.failure, now)
 	case outcomeTimeOut:
 		return engine.TimeOut(ctx, definition, in, d.address, now)
+	case outcomeDeliver:
+		return engine.Deliver(ctx, definition, in, d.address, d.event, now)
 	}
 	return engine.Step{Instance: in}
 }
@@ -90,12 +100,14 @@ func deliveryFor(state *runState, parked engine.ParkedActivation) *runDelivery {
 			return taskDelivery(task, state.now)
 		}
 	case workflow.KindAction:
-		d := attemptDelivery(state.children, parked, state.now)
+		d := attemptDelivery(state, parked)
 		if d != nil {
 			d.immediate = true
 		}
 		return d
-	case workflow.KindWait, workflow.KindReceiveEvent:
+	case workflow.KindReceiveEvent:
+		return eventDelivery(state, parked)
+	case workflow.KindWait:
 		return deadlineDelivery(parked.Deadline, state.now)
 	case workflow.KindStart, workflow.KindEnd, workflow.KindComponent:
 	}

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ func told(deliveries []runDelivery) []string {
 			word += " fails " + d.failure.Code
 		case outcomeTimeOut:
 			word += " times out"
+		case outcomeDeliver:
+			word += " receives " + fmt.Sprint(d.event.Map["id"])
 		}
 		words = append(words, word)
 	}

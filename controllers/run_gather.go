@@ -19,6 +19,9 @@ type runState struct {
 	// run as it was read; a commit is computed from its resource version.
 	run *api.WorkflowRun
 	now time.Time
+	// startTimeout is what an attempt's pod has to start its containers; zero: as
+	// by default.
+	startTimeout time.Duration
 	// definition that the run executes, nil if there is none. A started run
 	// without it can still be ended.
 	definition *runDefinition
@@ -26,8 +29,15 @@ type runState struct {
 	verdict *runVerdict
 	// instance of a started run. Values that are kept outside are not in it
 	// until the run is hydrated.
-	instance engine.Instance
+	instance   engine.Instance
+	isHydrated bool
+	// agents tells, by node, which of the actions that are parked next are for agents.
+	agents   map[string]bool
 	children runChildren
+	// offers of the stored events, by activation that waits for one.
+	offers map[string]runOffer
+	// made are the names of children that this reconcile created.
+	made map[string]bool
 	// isLost: the run has children but no instance.
 	isLost bool
 }
@@ -37,6 +47,7 @@ type runChildren struct {
 	tasks   map[string]*api.HumanTask
 	pods    map[string]*corev1.Pod
 	configs map[string]*corev1.ConfigMap
+	agents  runAgents
 }
 
 func (c runChildren) task(child *engine.Child) *api.HumanTask {
@@ -54,7 +65,16 @@ func (c runChildren) uid(kind, name string) string {
 	if pod, ok := c.pods[name]; ok && kind == childPod {
 		return string(pod.UID)
 	}
+	if kind == childAgentSession {
+		return c.agents.uid(name)
+	}
 	return ""
+}
+
+// wants tells whether there is something to be made for the child: itself, or what
+// follows a reply that was not in the right form.
+func (c runChildren) wants(child *api.ChildRef) bool {
+	return c.uid(child.Kind, child.Name) == "" || child.Kind == childAgentSession && c.agents.replies[child.Name].repair != ""
 }
 
 func isRunFinished(run *api.WorkflowRun) bool {
@@ -63,7 +83,7 @@ func isRunFinished(run *api.WorkflowRun) bool {
 
 // gather reads what the pass needs.
 func (r *WorkflowRunReconciler) gather(ctx context.Context, run *api.WorkflowRun) (*runState, error) {
-	state := &runState{run: run, now: r.Clock.Now()}
+	state := &runState{run: run, now: r.Clock.Now(), startTimeout: r.Options.StartTimeout}
 	var err error
 	switch {
 	case run.Status.Instance != nil:
@@ -86,6 +106,9 @@ func (r *WorkflowRunReconciler) gatherInstance(ctx context.Context, state *runSt
 		state.verdict = awaitDefinition("snapshot " + state.run.Status.Definition.Snapshot + " is gone")
 	}
 	if state.instance, err = runInstance(state.run.Status.Instance); err != nil {
+		return err
+	}
+	if err := r.gatherReplies(ctx, state); err != nil {
 		return err
 	}
 	return r.awaitResults(ctx, state)
@@ -111,7 +134,7 @@ func (r *WorkflowRunReconciler) gatherChildren(ctx context.Context, run *api.Wor
 	var pods corev1.PodList
 	var configs corev1.ConfigMapList
 	for _, list := range []client.ObjectList{&tasks, &pods, &configs} {
-		if err := r.Client.List(ctx, list, client.InNamespace(run.Namespace), ofRun(run)); err != nil {
+		if err := r.Client.List(ctx, list, client.InNamespace(run.Namespace), client.MatchingFields{fieldRun: string(run.UID)}); err != nil {
 			return children, fmt.Errorf("list children of run: %w", err)
 		}
 	}
@@ -130,7 +153,9 @@ func (r *WorkflowRunReconciler) gatherChildren(ctx context.Context, run *api.Wor
 			children.configs[configs.Items[i].Name] = &configs.Items[i]
 		}
 	}
-	return children, nil
+	var err error
+	children.agents, err = r.gatherAgents(ctx, run)
+	return children, err
 }
 
 func ofRun(run *api.WorkflowRun) client.MatchingLabels {
@@ -146,7 +171,7 @@ func (r *WorkflowRunReconciler) awaitResults(ctx context.Context, state *runStat
 		}
 		name := branch.Child.Name
 		pod := state.children.pods[name]
-		if pod == nil || state.children.configs[name] != nil || attemptPodDelivery(pod, state.now) == nil {
+		if pod == nil || state.children.configs[name] != nil || attemptPodDelivery(pod, state.startTimeout, state.now) == nil {
 			continue
 		}
 		result := &corev1.ConfigMap{}
@@ -167,7 +192,7 @@ func (r *WorkflowRunReconciler) awaitResults(ctx context.Context, state *runStat
 // hasLiveChildren asks the API server for children that serve an activation: a
 // run has none before its first commit.
 func (r *WorkflowRunReconciler) hasLiveChildren(ctx context.Context, run *api.WorkflowRun) (bool, error) {
-	for _, kind := range []string{childHumanTask, childPod, "ConfigMap"} {
+	for _, kind := range []string{childHumanTask, childPod, childAgentSession, "ConfigMap"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(childKinds[kind].GroupVersion().WithKind(kind + "List"))
 		if err := r.Live.List(ctx, list, client.InNamespace(run.Namespace), ofRun(run)); err != nil {

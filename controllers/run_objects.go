@@ -24,6 +24,9 @@ const (
 	// attemptOutputs is where its script leaves its outputs.
 	attemptOutputs = workPath + "/outputs.json"
 
+	// envSecretNames tells the runner which variables hold what must not leave the pod.
+	envSecretNames = "AXIOM_SECRET_ENV"
+
 	volumeAttempt   = "given"
 	scriptContainer = "script"
 )
@@ -32,7 +35,10 @@ const (
 var childKinds = map[string]schema.GroupVersionKind{
 	childHumanTask: api.GroupVersion.WithKind(childHumanTask),
 	childPod:       corev1.SchemeGroupVersion.WithKind(childPod),
-	"ConfigMap":    corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+
+	childAgentSession: api.GroupVersion.WithKind(childAgentSession),
+
+	"ConfigMap": corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 }
 
 // attemptMeta is the metadata of an attempt's objects.
@@ -149,6 +155,9 @@ func attemptEnvironment(meta metav1.ObjectMeta, own []action.EnvVar, gatewayURL 
 		// A literal is not to be expanded by the kubelet.
 		env = append(env, corev1.EnvVar{Name: v.Name, Value: escapeEnvironment(v.Value)})
 	}
+	if names := attemptSecretNames(own); len(names) > 0 {
+		env = append(env, corev1.EnvVar{Name: envSecretNames, Value: strings.Join(names, ",")})
+	}
 	return append(env,
 		corev1.EnvVar{Name: "HOME", Value: workPath},
 		corev1.EnvVar{Name: "AXIOM_API_URL", Value: gatewayURL},
@@ -158,6 +167,17 @@ func attemptEnvironment(meta metav1.ObjectMeta, own []action.EnvVar, gatewayURL 
 		corev1.EnvVar{Name: "AXIOM_INPUTS", Value: attemptIO + "/" + attemptInputsKey},
 		corev1.EnvVar{Name: "AXIOM_OUTPUTS", Value: attemptOutputs},
 	)
+}
+
+// attemptSecretNames are the variables whose values the runner must not pass on.
+func attemptSecretNames(env []action.EnvVar) []string {
+	var names []string
+	for _, v := range env {
+		if v.Secret != nil {
+			names = append(names, v.Name)
+		}
+	}
+	return names
 }
 
 func runRawJSON(v any) (*runtime.RawExtension, error) {

@@ -87,7 +87,7 @@ func TestAttemptPodRunsTheScriptOfItsActionType(t *testing.T) {
 	want := map[string]string{
 		"HOME": "/work", "PRICE": "$$(HOME) $$5", "KEY": "s/k",
 		"AXIOM_API_URL": "https://gateway/api/v1", "AXIOM_ATTEMPT_ID": "team/" + pod.Name, "AXIOM_ATTEMPT_TOKEN": pod.Name + "/token",
-		"AXIOM_CA_FILE": "/etc/axiom/trust/ca.crt", "AXIOM_INPUTS": "/axiom-io/inputs.json", "AXIOM_OUTPUTS": "/work/outputs.json",
+		"AXIOM_SECRET_ENV": "KEY", "AXIOM_CA_FILE": "/etc/axiom/trust/ca.crt", "AXIOM_INPUTS": "/axiom-io/inputs.json", "AXIOM_OUTPUTS": "/work/outputs.json",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -13,6 +13,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/engine"
+	"github.com/apitomy/axiom-operator/internal/telemetry"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -76,6 +77,7 @@ func runStatusWithin(state *runState, plan runPlan, shelf *runShelf) (*api.Workf
 	}
 	view := viewRun(state, plan, status)
 	status.Phase, status.CurrentNode = view.phase, truncate(strings.Join(view.nodes, ", "), maxRunName)
+	status.WaitsFor = view.waits()
 	setRunConditions(state, plan, status, view)
 	return status, nil
 }
@@ -98,6 +100,7 @@ func setRunInstance(status *api.WorkflowRunStatus, state *runState, plan runPlan
 		now := metav1.NewTime(state.now).Rfc3339Copy()
 		status.StartedAt = &now
 	}
+	status.TraceID = telemetry.TraceID(string(state.run.UID)).String()
 	if plan.outcome != "" {
 		status.Outcome = truncate(plan.outcome, maxRunName)
 	}
@@ -142,7 +145,7 @@ func withIntents(state *runState, in engine.Instance) engine.Instance {
 		case workflow.KindHumanTask:
 			branch.Child = &engine.Child{Kind: childHumanTask, Name: runChildName(state.run, branch.Activation)}
 		case workflow.KindAction:
-			branch.Child = &engine.Child{Kind: childPod, Name: runAttemptName(state.run, branch.Activation, branch.Attempt)}
+			branch.Child = attemptChild(state, branch)
 		case workflow.KindStart, workflow.KindEnd, workflow.KindReceiveEvent, workflow.KindWait, workflow.KindComponent:
 		}
 	}
@@ -230,7 +233,7 @@ func (s *runState) podOf(branch api.ActiveBranch) string {
 	}
 	pod := s.children.pods[branch.Child.Name]
 	if pod == nil {
-		return ""
+		return s.children.agents.trouble(branch.Child.Name)
 	}
 	return attemptTrouble(pod).reason
 }
@@ -247,6 +250,18 @@ func waitReason(kind workflow.Kind) string {
 	case workflow.KindStart, workflow.KindEnd, workflow.KindAction, workflow.KindComponent:
 	}
 	return ""
+}
+
+// waits says what a run waits for in one or a few words; empty while it does not.
+func (v *runView) waits() string {
+	switch v.phase {
+	case api.RunSuspended:
+		return api.ReasonResume
+	case api.RunWaiting:
+		return strings.Join(slices.Sorted(slices.Values(v.waitsFor)), ",")
+	default:
+		return ""
+	}
 }
 
 func unstartedPhase(status *api.WorkflowRunStatus, plan runPlan) api.RunPhase {

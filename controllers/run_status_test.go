@@ -122,7 +122,7 @@ func statusAfter(t *testing.T, state *runState, plan runPlan) *api.WorkflowRunSt
 func stuckState(t *testing.T) *runState {
 	t.Helper()
 	state := startedState(t, runTestFlow)
-	pod := testPod(condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable"))
+	pod := testPod(condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "no nodes"))
 	pod.Name = childOf(t, state.run, "work#1")
 	return state.withChildren(pod)
 }

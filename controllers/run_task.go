@@ -139,6 +139,20 @@ func setTaskForm(spec *api.HumanTaskSpec, config map[string]any) error {
 	if err := runRecode(form.FieldsOf(outputs), &spec.Form.Fields); err != nil {
 		return fmt.Errorf("write form: %w", err)
 	}
+	return checkTaskFields(spec.Form.Fields)
+}
+
+// checkTaskFields refuses a form that could not be answered, since two of its
+// fields have one name. Of all that a workflow may say of a task it is what
+// neither its validation nor the schema of tasks refuses.
+func checkTaskFields(fields []api.FormField) error {
+	seen := make(map[string]bool, len(fields))
+	for i := range fields {
+		if seen[fields[i].Name] {
+			return fmt.Errorf("two fields of the form are named %q", fields[i].Name)
+		}
+		seen[fields[i].Name] = true
+	}
 	return nil
 }
 

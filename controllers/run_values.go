@@ -168,6 +168,9 @@ func (r *WorkflowRunReconciler) loadInput(ctx context.Context, run *api.Workflow
 
 func (r *WorkflowRunReconciler) loadValue(ctx context.Context, namespace, digest string, into *any) error {
 	data, err := r.contents().Get(ctx, namespace, digest)
+	if isBeyondRepair(err) {
+		return &lostValueError{digest: digest, cause: err}
+	}
 	if err != nil {
 		return err
 	}

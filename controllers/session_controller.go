@@ -75,11 +75,17 @@ type AgentSessionReconciler struct {
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=sessiontemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/finalizers,verbs=update
 
+// unseenRetry is when to look again for a pod that the cache does not show.
+const unseenRetry = 5 * time.Second
+
 // sessionState is what a session's next move depends on.
 type sessionState struct {
 	session *api.AgentSession
 	// pod of the live attempt, nil when it does not exist.
 	pod *corev1.Pod
+	// isUnseen: the cache does not show that pod. One that goes before the cache
+	// saw it goes without a word.
+	isUnseen bool
 	// turn that the prompt is named for, nil when it is gone or there is no prompt
 	// outstanding.
 	turn *api.Turn
@@ -129,6 +135,9 @@ func (r *AgentSessionReconciler) Reconcile(ctx context.Context, session *api.Age
 	if err := errors.Join(applyErr, r.report(ctx, before, session)); err != nil {
 		return ctrl.Result{}, err
 	}
+	if state.isUnseen && (again == 0 || again > unseenRetry) {
+		again = unseenRetry
+	}
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
@@ -143,7 +152,7 @@ func (r *AgentSessionReconciler) gather(ctx context.Context, session *api.AgentS
 		return state, err
 	}
 	if session.Status.TokenHash != "" {
-		if state.pod, err = r.readPod(ctx, session); err != nil {
+		if state.pod, state.isUnseen, err = r.readPod(ctx, session); err != nil {
 			return state, err
 		}
 	}
@@ -167,32 +176,32 @@ func (r *AgentSessionReconciler) promptTurn(ctx context.Context, session *api.Ag
 }
 
 // readPod reads the live attempt's pod; one that the cache misses is looked for
-// live, since its absence means that it was lost.
-func (r *AgentSessionReconciler) readPod(ctx context.Context, session *api.AgentSession) (*corev1.Pod, error) {
+// live, since its absence means that it was lost. It is nil when it is gone.
+func (r *AgentSessionReconciler) readPod(ctx context.Context, session *api.AgentSession) (pod *corev1.Pod, isUnseen bool, err error) {
 	name := types.NamespacedName{Namespace: session.Namespace, Name: attemptName(session)}
-	pod := &corev1.Pod{}
-	err := r.Client.Get(ctx, name, pod)
-	if apierrors.IsNotFound(err) {
+	pod = &corev1.Pod{}
+	err = r.Client.Get(ctx, name, pod)
+	if isUnseen = apierrors.IsNotFound(err); isUnseen {
 		err = r.Direct.Get(ctx, name, pod)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // a pod that is gone is an ordinary answer
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read agent pod: %w", err)
+		return nil, false, fmt.Errorf("read agent pod: %w", err)
 	}
 	if !isOwnedBy(pod, session.UID) {
-		return nil, nil //nolint:nilnil // a stranger of that name is in the way, which its creation will tell
+		return nil, false, nil // a stranger of that name is in the way, which its creation will tell
 	}
-	return pod, nil
+	return pod, isUnseen, nil
 }
 
 // hasSlot tells whether a session that wants a pod may have one: those that
 // have one and those that have waited longer come first. It reads live, since
 // the slot that the cache shows as free may have been given away just now.
 func (r *AgentSessionReconciler) hasSlot(ctx context.Context, session *api.AgentSession) (bool, error) {
-	if !wantsPod(session) || session.Status.TokenHash != "" {
-		return true, nil
+	if !wantsPod(session) || session.Status.TokenHash != "" || session.Spec.RunRef != nil {
+		return true, nil // sessions of runs are not counted
 	}
 	list := &api.AgentSessionList{}
 	if err := r.Direct.List(ctx, list, client.InNamespace(session.Namespace)); err != nil {
@@ -230,6 +239,9 @@ func (r *AgentSessionReconciler) report(ctx context.Context, before, session *ap
 // whose turn is over or gone is taken back.
 func sessionOfTurn(_ context.Context, object client.Object) []reconcile.Request {
 	turn, isTurn := object.(*api.Turn)
+	if isTurn && turn.Spec.SessionRef != nil {
+		return []reconcile.Request{requestFor(turn.Namespace, turn.Spec.SessionRef.Name)}
+	}
 	if !isTurn || turn.Spec.CompositionRef == nil {
 		return nil
 	}

@@ -112,7 +112,7 @@ func agentEnvironment(state sessionState, runtime api.RuntimeSpec, options Sessi
 		{Name: "AXIOM_SESSION_ATTEMPT", Value: strconv.Itoa(int(session.Status.Attempt))},
 	}
 	if names := slices.Concat(secretVariables(runtime.Env), state.modelKeys); len(names) > 0 {
-		env = append(env, corev1.EnvVar{Name: "AXIOM_SECRET_ENV", Value: strings.Join(names, ",")})
+		env = append(env, corev1.EnvVar{Name: envSecretNames, Value: strings.Join(names, ",")})
 	}
 	if ref := session.Spec.CompositionRef; ref != nil {
 		env = append(env, corev1.EnvVar{Name: "AXIOM_COMPOSITION_ID", Value: session.Namespace + "/" + ref.Name})

@@ -34,7 +34,9 @@ type snapshotData struct {
 	At string `json:"at"`
 	// Turn is the composition's turn annotation at that generation; an edit that
 	// keeps it is nobody's but its author's.
-	Turn  string         `json:"turn,omitempty"`
+	Turn string `json:"turn,omitempty"`
+	// Write is the mark of the operator's latest write at that generation.
+	Write string         `json:"write,omitempty"`
 	Items []snapshotItem `json:"items"`
 }
 
@@ -54,7 +56,10 @@ type snapshotItem struct {
 // snapshotRecord is a snapshot and the object that holds it.
 type snapshotRecord struct {
 	name string
-	data snapshotData
+	// uid and version of the object as it was read.
+	uid     types.UID
+	version string
+	data    snapshotData
 }
 
 // Snapshot is an immutable definition that a run may execute.
@@ -125,7 +130,7 @@ func listSnapshots(ctx context.Context, reader client.Reader, comp *api.Composit
 }
 
 func readSnapshot(object *appsv1.ControllerRevision) (snapshotRecord, error) {
-	record := snapshotRecord{name: object.Name}
+	record := snapshotRecord{name: object.Name, uid: object.UID, version: object.ResourceVersion}
 	if err := json.Unmarshal(object.Data.Raw, &record.data); err != nil {
 		return record, fmt.Errorf("decode snapshot %s: %w", object.Name, err)
 	}
@@ -143,12 +148,24 @@ func (r snapshotRecord) snapshot() (*Snapshot, error) {
 }
 
 func (d snapshotData) workflowRevision() string {
+	entry, _ := d.workflow()
+	return entry.ContentRevision
+}
+
+// workflow is the entry of the workflow that the snapshot has; one that was
+// removed or renamed away stands for it only if there is no other.
+func (d snapshotData) workflow() (snapshotItem, bool) {
+	found, known := snapshotItem{}, false
 	for _, item := range d.Items {
-		if item.Type == api.ItemWorkflow {
-			return item.ContentRevision
+		if item.Type != api.ItemWorkflow {
+			continue
 		}
+		if item.ContentRevision != "" {
+			return item, true
+		}
+		found, known = item, true
 	}
-	return ""
+	return found, known
 }
 
 func (d snapshotData) item(kind api.ItemType, name string) (snapshotItem, bool) {
@@ -201,6 +218,7 @@ func nextSnapshot(state compositionState, previous snapshotData, by authorship, 
 		Generation:  comp.Generation,
 		At:          now.UTC().Format(time.RFC3339),
 		Turn:        comp.Annotations[api.AnnotationTurn],
+		Write:       comp.Annotations[api.AnnotationWrite],
 		Items:       []snapshotItem{},
 	}
 	changed := false
@@ -220,13 +238,16 @@ func nextSnapshot(state compositionState, previous snapshotData, by authorship, 
 		changed = true
 		removal := snapshotItem{Type: entry.Type, Name: entry.Name, Generation: comp.Generation}
 		removal.attribute(by)
+		if successor, renamed := data.workflow(); entry.Type == api.ItemWorkflow && renamed {
+			removal.Author, removal.Username, removal.Turn = successor.Author, successor.Username, successor.Turn
+		}
 		data.Items = append(data.Items, removal)
 	}
 	return data, changed
 }
 
 func (i *snapshotItem) attribute(by authorship) {
-	made := by.of(i.Type, i.ContentRevision)
+	made := by.of(turns.Item{Type: i.Type, Name: i.Name}, i.ContentRevision)
 	i.Author, i.Username, i.Turn = made.author, made.username, made.turn
 }
 

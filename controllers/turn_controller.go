@@ -21,6 +21,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 // TurnReconciler takes a turn from its message to its end: it claims the
@@ -97,6 +98,14 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, turn *api.Turn) (ctrl.Re
 }
 
 func (r *TurnReconciler) step(ctx context.Context, turn *api.Turn) (step, error) {
+	switch {
+	case turn.Spec.Prompt != nil:
+		return r.serveRun(ctx, turn)
+	case wantsFollowUp(turn):
+		return r.followUp(ctx, turn)
+	case wantsUndo(turn):
+		return r.undo(ctx, turn)
+	}
 	switch turn.Status.State {
 	case "", api.TurnPending:
 		return r.start(ctx, turn)
@@ -135,6 +144,7 @@ var announcements = map[api.TurnPhase]struct{ kind, reason, note string }{
 	api.TurnRejected:           {corev1.EventTypeNormal, "TurnRejected", "turn %s was rejected"},
 	api.TurnStale:              {corev1.EventTypeWarning, "TurnStale", "turn %s no longer fits the workflow"},
 	api.TurnFailed:             {corev1.EventTypeWarning, "TurnFailed", "turn %s failed"},
+	api.TurnUndone:             {corev1.EventTypeNormal, "TurnUndone", "turn %s was undone"},
 	api.TurnRefused:            {corev1.EventTypeWarning, "TurnRefused", "turn %s was refused"},
 }
 
@@ -181,19 +191,29 @@ func isOfFormer(turn *api.Turn, comp *api.Composition) bool {
 // one that it works for, and one that waits until the agent has left another.
 func (r *TurnReconciler) workingTurnsOf(ctx context.Context, object client.Object) []reconcile.Request {
 	session, isSession := object.(*api.AgentSession)
+	if isSession && session.Spec.RunRef != nil {
+		return r.turnsOfRunSession(ctx, session)
+	}
 	if !isSession || session.Spec.CompositionRef == nil {
 		return nil
 	}
-	return r.turnsIn(ctx, session.Namespace, session.Spec.CompositionRef.Name, api.TurnWorking)
+	return r.turnsWith(ctx, session.Namespace, session.Spec.CompositionRef.Name, isWorking)
 }
+
+func isWorking(turn *api.Turn) bool { return turn.Status.State == api.TurnWorking }
 
 // openTurnsOf maps a composition to its turns that may have waited for it.
 func (r *TurnReconciler) openTurnsOf(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.turnsIn(ctx, object.GetNamespace(), object.GetName(), "", api.TurnPending, api.TurnWorking, api.TurnAwaitingResolution)
+	return r.turnsWith(ctx, object.GetNamespace(), object.GetName(), isOpen)
 }
 
-// turnsIn are the composition's turns in one of the states.
-func (r *TurnReconciler) turnsIn(ctx context.Context, namespace, composition string, states ...api.TurnPhase) []reconcile.Request {
+// isOpen tells whether the operator has something left to do for the turn.
+func isOpen(turn *api.Turn) bool {
+	return !turns.IsOver(turn.Status.State) || turn.Status.State == api.TurnAwaitingResolution || wantsUndo(turn) || wantsFollowUp(turn)
+}
+
+// turnsWith are the composition's turns of which something holds.
+func (r *TurnReconciler) turnsWith(ctx context.Context, namespace, composition string, holds func(*api.Turn) bool) []reconcile.Request {
 	comp := &api.Composition{}
 	comp.Namespace, comp.Name = namespace, composition
 	found, err := turnsOf(ctx, r.Client, comp)
@@ -203,7 +223,7 @@ func (r *TurnReconciler) turnsIn(ctx context.Context, namespace, composition str
 	}
 	var requests []reconcile.Request
 	for i := range found {
-		if slices.Contains(states, found[i].Status.State) {
+		if holds(&found[i]) {
 			requests = append(requests, requestFor(namespace, found[i].Name))
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
 	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/item"
 	"github.com/apitomy/axiom-operator/internal/turns"
-	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
 const (
@@ -34,6 +34,9 @@ func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.C
 	if result == nil {
 		result = &api.PromptResult{Outcome: api.OutcomeFailed}
 	}
+	if settled, err := r.settleItems(ctx, turn, comp); err != nil || !settled {
+		return err
+	}
 	status := &turn.Status
 	status.Reply, status.ReplyRef, status.Usage = result.Reply, result.ReplyRef, result.Usage
 	if err := r.keepReply(ctx, turn); err != nil {
@@ -41,16 +44,16 @@ func (r *TurnReconciler) finish(ctx context.Context, turn *api.Turn, comp *api.C
 	}
 	switch {
 	case result.Outcome == api.OutcomeFailed:
-		failAgent(turn, comp, result.Detail, r.now())
+		failAgent(turn, result.Detail, r.now())
 		return nil
 	case result.Outcome == api.OutcomeInterrupted && prompt.Cancel && !turn.Spec.Interrupt:
 		// Nobody but the operator asked for the stop, because time was up.
-		failAgent(turn, comp, detailTimedOut, r.now())
+		failAgent(turn, detailTimedOut, r.now())
 		return nil
 	}
 	err := r.combine(ctx, turn)
 	if isBeyondRepair(err) {
-		failAgent(turn, comp, "The turn's change sets cannot be combined: "+err.Error(), r.now())
+		failAgent(turn, "The turn's change sets cannot be combined: "+err.Error(), r.now())
 		return nil
 	}
 	return err
@@ -78,11 +81,38 @@ func (r *TurnReconciler) combine(ctx context.Context, turn *api.Turn) error {
 		return err
 	}
 	combined, hasOps := changeset.Combine(turn.Name, status.BaseRevision, api.AuthorWorkbench, sets)
-	if !hasOps {
+	switch {
+	case hasOps:
+		if err := r.publish(ctx, turn, combined); err != nil {
+			return err
+		}
+	case len(turns.Staged(status)) == 0:
 		status.State, status.FinishedAt = api.TurnCompleted, r.now()
 		return nil
+	default:
+		if err := r.publishStaged(ctx, turn); err != nil {
+			return err
+		}
 	}
-	return r.publish(ctx, turn, combined)
+	status.State, status.FinishedAt = api.TurnAwaitingResolution, r.now()
+	return nil
+}
+
+// publishStaged shows what waits when no change set does: a workflow that the
+// turn created, or action types and tools alone.
+func (r *TurnReconciler) publishStaged(ctx context.Context, turn *api.Turn) error {
+	status := &turn.Status
+	if write := turns.FindWrite(status, turns.Item{Type: api.ItemWorkflow}); write == nil || !write.Staged {
+		return nil
+	}
+	doc, err := turns.Base(ctx, r.content(), turn)
+	if err != nil {
+		return err
+	}
+	status.ResultRevision = status.BaseRevision
+	status.Diff = truncate(changeset.Diff(nil, doc).String(), maxDiff)
+	status.Problems = r.problems(doc)
+	return nil
 }
 
 // publish verifies the combined change set against the turn's base before
@@ -111,16 +141,11 @@ func (r *TurnReconciler) publish(ctx context.Context, turn *api.Turn, combined c
 	status.ResultRevision = revision
 	status.Diff = truncate(changeset.Diff(base, result).String(), maxDiff)
 	status.Problems = r.problems(result)
-	status.State, status.FinishedAt = api.TurnAwaitingResolution, r.now()
 	return nil
 }
 
 func (r *TurnReconciler) problems(doc changeset.Document) []api.Problem {
-	var problems []api.Problem
-	for _, problem := range workflow.Validate(doc, r.Expressions) {
-		problems = append(problems, problemOf(problem))
-	}
-	problems = errorsFirst(problems)
+	problems := item.WorkflowProblems(doc, r.Expressions)
 	return problems[:min(len(problems), maxProblems)]
 }
 
@@ -149,17 +174,26 @@ func isBeyondRepair(err error) bool {
 
 // failAgent ends a turn whose agent failed, and says to the person what became
 // of its changes.
-func failAgent(turn *api.Turn, comp *api.Composition, detail string, now *metav1.Time) {
+func failAgent(turn *api.Turn, detail string, now *metav1.Time) {
 	if detail == "" {
 		detail = detailSessionEnded
 	}
-	suffix := failedNoticeDirect
-	if comp.Spec.Agent.ItemPolicy == api.ItemStaged {
-		suffix = failedNoticeStaged
-	}
 	fail(turn, detail, now)
+	suffix := failedNoticeSuffix(turn)
 	told := truncate(detail, maxDetail-len(failedNoticePrefix)-len(suffix))
 	turn.Status.Notices = append(turn.Status.Notices, failedNoticePrefix+told+suffix)
+}
+
+// failedNoticeSuffix tells what became of a failed turn's changes. What it wrote
+// into the draft is there, whatever the policy is by now.
+func failedNoticeSuffix(turn *api.Turn) string {
+	switch {
+	case turn.Spec.CompositionRef == nil:
+		return ""
+	case turn.Status.ItemPolicy == api.ItemStaged:
+		return failedNoticeStaged
+	}
+	return failedNoticeDirect
 }
 
 func fail(turn *api.Turn, detail string, now *metav1.Time) {

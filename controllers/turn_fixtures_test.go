@@ -85,6 +85,7 @@ func (b *bench) recording() interceptor.Funcs {
 			if object.GetUID() == "" {
 				object.SetUID(types.UID("uid-of-" + object.GetName()))
 				object.SetGeneration(1)
+				object.SetCreationTimestamp(metav1.NewTime(b.clock.Now()))
 			}
 			return c.Create(ctx, object, opts...)
 		},

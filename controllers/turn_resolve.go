@@ -2,13 +2,7 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
@@ -31,7 +25,7 @@ func (r *TurnReconciler) resolve(ctx context.Context, turn *api.Turn) (step, err
 	if resolution == "" && comp.Spec.Agent.ChangeSetPolicy == api.ChangeSetAutomatic {
 		resolution = api.ResolutionAccepted
 	}
-	live, err := liveRevision(comp)
+	plan, err := turns.PlanAccept(comp, turn)
 	if err != nil {
 		return done, err
 	}
@@ -41,19 +35,19 @@ func (r *TurnReconciler) resolve(ctx context.Context, turn *api.Turn) (step, err
 	case api.ResolutionStale:
 		settle(turn, api.TurnStale, string(api.ResolutionStale), "the client could not apply the change set")
 	case api.ResolutionApplied:
-		settle(turn, api.TurnApplied, verdict(live == turn.Status.ResultRevision), "")
+		settle(turn, api.TurnApplied, verdict(plan.IsDone()), "")
 	case api.ResolutionAccepted:
-		return done, r.accept(ctx, turn, comp, live)
+		return done, r.accept(ctx, turn, comp, plan)
 	default:
-		return done, r.observe(ctx, turn, comp, live)
+		return done, r.observe(ctx, turn, comp, plan)
 	}
 	return done, nil
 }
 
 // observe settles a turn that nobody resolved: its result is live by whatever
 // hand, or a newer turn took its place.
-func (r *TurnReconciler) observe(ctx context.Context, turn *api.Turn, comp *api.Composition, live string) error {
-	if live == turn.Status.ResultRevision {
+func (r *TurnReconciler) observe(ctx context.Context, turn *api.Turn, comp *api.Composition, plan turns.Acceptance) error {
+	if plan.IsDone() {
 		settle(turn, api.TurnApplied, api.ReasonDetected, "")
 		return nil
 	}
@@ -73,28 +67,31 @@ func (r *TurnReconciler) observe(ctx context.Context, turn *api.Turn, comp *api.
 	return nil
 }
 
-// accept writes the turn's result into the composition if the draft is still
-// the one that the turn was based on.
-func (r *TurnReconciler) accept(ctx context.Context, turn *api.Turn, comp *api.Composition, live string) error {
-	written, err := r.isWritten(ctx, turn, comp, live)
+// accept writes the turn's result into the composition, workflow and staged
+// items at once, if the draft is still the one that the turn was based on.
+func (r *TurnReconciler) accept(ctx context.Context, turn *api.Turn, comp *api.Composition, plan turns.Acceptance) error {
+	written, err := r.isAccepted(ctx, turn, comp)
 	switch {
 	case err != nil:
 		return err
 	case written:
+		settleAccepted(turn)
+		return nil
+	case plan.IsDone():
 		settle(turn, api.TurnApplied, string(api.ResolutionAccepted), "")
 		return nil
-	case live != turn.Status.BaseRevision:
-		settle(turn, api.TurnStale, api.ReasonBaseChanged, fmt.Sprintf("the live revision %q is not the base revision %q", live, turn.Status.BaseRevision))
+	case plan.Mismatch != "":
+		settle(turn, api.TurnStale, api.ReasonBaseChanged, plan.Mismatch)
 		return nil
 	case !isHistoryCurrent(comp):
 		// What is about to be replaced must have its snapshot first; the status
 		// that says so wakes this turn.
 		return nil
 	}
-	result, rejection, err := r.result(ctx, turn, comp)
+	edits, rejection, err := r.acceptedEdits(ctx, turn, comp, plan)
 	switch {
 	case isBeyondRepair(err):
-		fail(turn, "the change set is lost: "+err.Error(), turn.Status.FinishedAt)
+		fail(turn, "the result is lost: "+err.Error(), turn.Status.FinishedAt)
 		return nil
 	case err != nil:
 		return err
@@ -105,38 +102,57 @@ func (r *TurnReconciler) accept(ctx context.Context, turn *api.Turn, comp *api.C
 	if fresh, err := isFresh(ctx, r.Direct, turn); err != nil || !fresh {
 		return err
 	}
-	return r.write(ctx, turn, comp, result)
+	return r.writeAccepted(ctx, turn, comp, edits)
 }
 
-// isWritten tells whether the turn's result is in the draft, or was before
-// somebody edited it: the receipt of an earlier write may be lost.
-func (r *TurnReconciler) isWritten(ctx context.Context, turn *api.Turn, comp *api.Composition, live string) (bool, error) {
-	if live == turn.Status.ResultRevision {
+// isAccepted tells whether the turn's result was written before, whatever
+// became of it since: the receipt of an earlier write may be lost.
+func (r *TurnReconciler) isAccepted(ctx context.Context, turn *api.Turn, comp *api.Composition) (bool, error) {
+	mark := turns.MarkAccept(turn)
+	if isMarked(comp, nil, mark) {
 		return true, nil
 	}
-	if comp.Annotations[api.AnnotationTurn] != turn.Name {
-		return false, nil
-	}
-	if live != turn.Status.BaseRevision {
-		return true, nil
-	}
-	// Either somebody put the annotation there and nothing else, or the result
-	// was written and taken back.
 	records, err := listSnapshots(ctx, r.Direct, comp)
-	return isRecorded(records, turn.Name), err
+	return isMarked(comp, records, mark), err
 }
 
-// result applies the combined change set to the live workflow, checked.
-func (r *TurnReconciler) result(ctx context.Context, turn *api.Turn, comp *api.Composition) (changeset.Document, *changeset.Rejection, error) {
+// acceptedEdits are what is left to write of the turn's result.
+func (r *TurnReconciler) acceptedEdits(ctx context.Context, turn *api.Turn, comp *api.Composition, plan turns.Acceptance) (turns.Edits, *changeset.Rejection, error) {
+	edits := turns.Edits{Mark: turns.MarkAccept(turn), By: decidedBy(turn), Turn: turn.Name}
+	if plan.Workflow {
+		result, rejection, err := r.result(ctx, turn, comp)
+		if err != nil || rejection != nil {
+			return edits, rejection, err
+		}
+		edits.Items = append(edits.Items, turns.Edit{Item: turns.Item{Type: api.ItemWorkflow}, Value: result})
+	}
+	for _, write := range plan.Items {
+		value, err := r.contentOf(ctx, turn.Namespace, write.After)
+		if err != nil {
+			return edits, nil, err
+		}
+		edits.Items = append(edits.Items, turns.Edit{Item: turns.ItemOf(write), Value: value})
+	}
+	return edits, nil, nil
+}
+
+// result applies the combined change set, checked, to the live workflow, or to
+// the one that waits in the turn.
+func (r *TurnReconciler) result(ctx context.Context, turn *api.Turn, comp *api.Composition) (map[string]any, *changeset.Rejection, error) {
 	doc, err := turns.Document(comp.Spec.Workflow)
+	if err == nil && doc == nil {
+		doc, err = turns.Base(ctx, r.content(), turn)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	combined, ok, err := turns.Combined(ctx, r.content(), turn)
-	if err != nil {
+	combined, hasOps, err := turns.Combined(ctx, r.content(), turn)
+	switch {
+	case err != nil:
 		return nil, nil, err
-	}
-	if !ok {
+	case !hasOps && doc != nil && turn.Status.ResultRevision == turn.Status.BaseRevision:
+		return doc, nil, nil
+	case !hasOps:
 		return nil, nil, fmt.Errorf("%w: the turn has no combined change set", turns.ErrDamaged)
 	}
 	result, _, rejection := changeset.ApplyChecked(doc, map[string]any{
@@ -145,44 +161,26 @@ func (r *TurnReconciler) result(ctx context.Context, turn *api.Turn, comp *api.C
 	return result, rejection, nil
 }
 
-// patchOp is one operation of a JSON patch (RFC 6902).
-type patchOp struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-// write replaces the workflow and nothing else, under the resource version it
-// was computed from: a typed update could reword the rest of the draft.
-func (r *TurnReconciler) write(ctx context.Context, turn *api.Turn, comp *api.Composition, result changeset.Document) error {
-	annotations := maps.Clone(comp.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[api.AnnotationBaseRevision] = turn.Status.BaseRevision
-	annotations[api.AnnotationTurn] = turn.Name
-	annotations[api.AnnotationEditedBy] = decidedBy(turn)
-	patch, err := json.Marshal([]patchOp{
-		{Op: "replace", Path: "/metadata/resourceVersion", Value: comp.ResourceVersion},
-		{Op: "add", Path: "/metadata/annotations", Value: annotations},
-		{Op: "add", Path: "/spec/workflow", Value: result},
-	})
-	if err != nil {
-		return fmt.Errorf("encode result: %w", err)
-	}
-	target := &api.Composition{}
-	target.Name, target.Namespace = comp.Name, comp.Namespace
-	err = r.Direct.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch))
+func (r *TurnReconciler) writeAccepted(ctx context.Context, turn *api.Turn, comp *api.Composition, edits turns.Edits) error {
+	refusal, err := r.edit(ctx, comp, edits)
 	switch {
-	case err == nil:
-		settle(turn, api.TurnApplied, string(api.ResolutionAccepted), "")
-	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err):
-		fail(turn, "the result was refused: "+err.Error(), turn.Status.FinishedAt)
+	case err != nil:
+		return err
+	case refusal != "":
+		fail(turn, "the result was refused: "+refusal, turn.Status.FinishedAt)
 	default:
-		// Conflicts included: whoever was faster decides what a fresh look finds.
-		return fmt.Errorf("apply turn: %w", err)
+		settleAccepted(turn)
 	}
 	return nil
+}
+
+// settleAccepted ends a turn whose result the operator wrote, the staged items
+// with it.
+func settleAccepted(turn *api.Turn) {
+	for _, write := range turns.Staged(&turn.Status) {
+		write.State = api.ItemWritten
+	}
+	settle(turn, api.TurnApplied, string(api.ResolutionAccepted), "")
 }
 
 // decidedBy is the user whose decision the write carries out.
@@ -191,18 +189,6 @@ func decidedBy(turn *api.Turn) string {
 		return user
 	}
 	return turn.Annotations[api.AnnotationRequestedBy]
-}
-
-func liveRevision(comp *api.Composition) (string, error) {
-	doc, err := turns.Document(comp.Spec.Workflow)
-	if err != nil || doc == nil {
-		return "", err
-	}
-	revision, err := changeset.Revision(doc)
-	if err != nil {
-		return "", fmt.Errorf("take live revision: %w", err)
-	}
-	return revision, nil
 }
 
 func verdict(isLive bool) string {

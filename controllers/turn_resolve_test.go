@@ -324,7 +324,7 @@ func TestALostResultFailsTheTurn(t *testing.T) {
 	note(b, turn, func(turn *api.Turn) { turn.Status.ChangeSet = nil })
 	resolves("Accepted")(b, comp, turn)
 	b.settleDown()
-	if get(b, turn); turn.Status.State != api.TurnFailed || !strings.HasPrefix(turn.Status.Detail, "the change set is lost: ") {
+	if get(b, turn); turn.Status.State != api.TurnFailed || !strings.HasPrefix(turn.Status.Detail, "the result is lost: ") {
 		t.Errorf("turn is %s: %q", turn.Status.State, turn.Status.Detail)
 	}
 	if got := endName(t, get(b, comp)); got != "End" {

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
@@ -33,6 +33,7 @@ func (r *TurnReconciler) start(ctx context.Context, turn *api.Turn) (step, error
 	if err := r.own(ctx, turn, comp); err != nil {
 		return done, err
 	}
+	turn.Status.ItemPolicy = cmp.Or(comp.Spec.Agent.ItemPolicy, api.ItemDirect)
 	if turn.Spec.Interrupt {
 		fail(turn, detailInterruptedBefore, r.now())
 		return done, nil
@@ -43,7 +44,7 @@ func (r *TurnReconciler) start(ctx context.Context, turn *api.Turn) (step, error
 	}
 	err = r.begin(ctx, turn, comp)
 	if isBeyondRepair(err) {
-		failAgent(turn, comp, "The turn could not be started: "+err.Error(), r.now())
+		failAgent(turn, "The turn could not be started: "+err.Error(), r.now())
 		return done, nil
 	}
 	return done, err
@@ -117,15 +118,11 @@ func (r *TurnReconciler) own(ctx context.Context, turn *api.Turn, comp *api.Comp
 }
 
 func (r *TurnReconciler) storeBase(ctx context.Context, turn *api.Turn, comp *api.Composition) (*api.ContentRef, error) {
-	doc, err := turns.Document(comp.Spec.Workflow)
-	if err != nil || doc == nil {
+	live, err := turns.Live(comp, turns.Item{Type: api.ItemWorkflow})
+	if err != nil || live == nil {
 		return nil, err
 	}
-	data, err := jsonvalue.Canonical(doc)
-	if err != nil {
-		return nil, fmt.Errorf("encode base workflow: %w", err)
-	}
-	ref, err := r.content().Put(ctx, turn, data)
+	ref, err := r.content().Put(ctx, turn, live.Data)
 	if err != nil {
 		return nil, err
 	}

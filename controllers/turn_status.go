@@ -32,7 +32,7 @@ func setTurnConditions(turn *api.Turn) {
 	set.set(api.ConditionStarted, statusOf(status.StartedAt != nil), state, "")
 	set.set(api.ConditionAgentDone, statusOf(turns.IsOver(status.State)), state, status.Detail)
 	setResolved(set, status)
-	set.set(api.ConditionUndone, statusOf(status.State == api.TurnUndone), state, "")
+	setUndone(set, status)
 }
 
 func setResolved(set conditionSetter, status *api.TurnStatus) {

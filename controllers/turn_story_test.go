@@ -13,6 +13,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 func TestATurnFromMessageToResult(t *testing.T) {
@@ -62,10 +63,10 @@ func TestATurnFromMessageToResult(t *testing.T) {
 		t.Fatalf("state %s: %s", turn.Status.State, turn.Status.Detail)
 	}
 	get(b, comp)
-	if live, _ := liveRevision(comp); live != turn.Status.ResultRevision {
+	if live, _ := turns.LiveRevision(comp, turns.Item{Type: api.ItemWorkflow}); live != turn.Status.ResultRevision {
 		t.Errorf("live revision %s, want the result %s", live, turn.Status.ResultRevision)
 	}
-	annotations := map[string]string{api.AnnotationTurn: "t-1", api.AnnotationEditedBy: "ada", api.AnnotationBaseRevision: turn.Status.BaseRevision}
+	annotations := map[string]string{api.AnnotationTurn: "t-1", api.AnnotationEditedBy: "ada", api.AnnotationWrite: turns.MarkAccept(turn)}
 	if diff := cmp.Diff(annotations, comp.Annotations); diff != "" {
 		t.Errorf("annotations differ (-want +got):\n%s", diff)
 	}
@@ -175,11 +176,18 @@ func TestHowATurnEnds(t *testing.T) {
 			wantNotices: []string{failed + strings.Repeat("x", 4096-len(failed)-len(discarded)-3) + "…" + discarded},
 		},
 		"failed on a staged composition": {
+			play: func(b *bench, session *api.AgentSession, turn *api.Turn) {
+				note(b, turn, func(turn *api.Turn) { turn.Status.ItemPolicy = api.ItemStaged })
+				b.reports(session, api.PromptResult{Outcome: api.OutcomeFailed, Detail: "no"})
+			},
+			wantState: api.TurnFailed, wantDetail: "no", wantNotices: []string{failed + "no All changes from this turn were discarded."},
+		},
+		"failed on a composition that became staged meanwhile": {
 			play: func(b *bench, session *api.AgentSession, _ *api.Turn) {
 				change(b, draft("triage"), func(comp *api.Composition) { comp.Spec.Agent.ItemPolicy = api.ItemStaged })
 				b.reports(session, api.PromptResult{Outcome: api.OutcomeFailed, Detail: "no"})
 			},
-			wantState: api.TurnFailed, wantDetail: "no", wantNotices: []string{failed + "no All changes from this turn were discarded."},
+			wantState: api.TurnFailed, wantDetail: "no", wantNotices: []string{failed + "no" + discarded},
 		},
 		"interrupted before the agent had it": {
 			play: func(b *bench, _ *api.AgentSession, turn *api.Turn) {

@@ -9,6 +9,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 const (
@@ -51,7 +52,7 @@ func (r *TurnReconciler) work(ctx context.Context, turn *api.Turn) (step, error)
 		turn.Status.Restarts = prompt.Restarts
 		return done, r.finish(ctx, turn, comp, prompt)
 	case session.Spec.Stopped:
-		failAgent(turn, comp, detailSessionEnded, r.now())
+		failAgent(turn, detailSessionEnded, r.now())
 		return done, nil
 	case !isOwn:
 		return r.queue(ctx, turn, session, done)
@@ -65,7 +66,7 @@ func (r *TurnReconciler) work(ctx context.Context, turn *api.Turn) (step, error)
 func (r *TurnReconciler) awaitStart(turn *api.Turn, done step, trouble string) step {
 	left := turn.Status.StartedAt.Add(r.startTimeout()).Sub(r.Clock.Now())
 	if left <= 0 {
-		failAgent(turn, done.comp, startFailurePrefix+trouble, r.now())
+		failAgent(turn, startFailurePrefix+trouble, r.now())
 		return done
 	}
 	done.again = left
@@ -79,10 +80,10 @@ func (r *TurnReconciler) queue(ctx context.Context, turn *api.Turn, session *api
 	if err != nil || !fresh {
 		return done, err
 	}
-	if len(turn.Status.ChangeSets) > 0 {
+	if turns.HasEffect(&turn.Status) {
 		// There was a session before this one, and what its agent did would be done
 		// again.
-		failAgent(turn, done.comp, detailPodLost, r.now())
+		failAgent(turn, detailPodLost, r.now())
 		return done, nil
 	}
 	if turn.Spec.Interrupt {
@@ -112,7 +113,7 @@ func (r *TurnReconciler) queue(ctx context.Context, turn *api.Turn, session *api
 func (r *TurnReconciler) awaitTurn(turn *api.Turn, session *api.AgentSession, done step) step {
 	done.again = r.deadline(turn, session).Sub(r.Clock.Now())
 	if done.again <= 0 {
-		failAgent(turn, done.comp, detailTimedOut, r.now())
+		failAgent(turn, detailTimedOut, r.now())
 	}
 	return done
 }
@@ -163,7 +164,7 @@ func decideLost(turn *api.Turn, prompt *api.SessionPrompt, now time.Time) {
 		lost.Detail = detailTimedOut
 	case prompt.Cancel:
 		lost.Detail = detailIgnored
-	case len(turn.Status.ChangeSets) == 0 && prompt.Restarts == 0:
+	case !turns.HasEffect(&turn.Status) && !prompt.Effect && prompt.Restarts == 0:
 		requeuePrompt(prompt, now)
 		return
 	}

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -13,12 +14,16 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/telemetry"
 )
 
 // RunOptions are the operator's settings for runs.
@@ -33,8 +38,13 @@ type RunOptions struct {
 	Gateway GatewayOptions
 	// PullPolicy of all containers.
 	PullPolicy corev1.PullPolicy
+	// StartTimeout is what the pod of an attempt has to start its containers; 10
+	// minutes when zero.
+	StartTimeout time.Duration
 	// Random gives tokens.
 	Random io.Reader
+	// Workers reconcile so many runs at a time; 0: one.
+	Workers int
 }
 
 // WorkflowRunReconciler carries runs from their start to their end: it lets
@@ -55,8 +65,16 @@ type WorkflowRunReconciler struct {
 	Options RunOptions
 	// Expressions compiles expressions.
 	Expressions *expression.Cache
+	// Receipts take what became of events; nil: nobody is told.
+	Receipts *EventReceipts
+	// Metrics and Tracing tell machines of commits; both may be nil.
+	Metrics *RunMetrics
+	Tracing *telemetry.Tracing
 
+	commits     runCommits
+	told        runTold
 	definitions runDefinitions
+	events      runEvents
 }
 
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns,verbs=get;list;watch;delete
@@ -64,7 +82,7 @@ type WorkflowRunReconciler struct {
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=workflowruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=humantasks,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=humantasks/status,verbs=get;update;patch
-// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=actiontypes;compositions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=actiontypes;compositions;streamevents,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;delete
@@ -75,27 +93,32 @@ type WorkflowRunReconciler struct {
 // SetupWithManager registers the controller. The manager's cache should hold
 // only the pods and ConfigMaps that carry the label of a run or a session.
 func (r *WorkflowRunReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := errors.Join(indexRuns(mgr), indexEvents(mgr)); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&api.WorkflowRun{}).
-		Owns(&api.HumanTask{}).
+		For(&api.WorkflowRun{}, builder.WithPredicates(r.news())).
+		Owns(&api.HumanTask{}, builder.WithPredicates(predicate.Or(taskNews(), r.unexpected()))).
 		Owns(&corev1.Pod{}).
-		Owns(&corev1.ConfigMap{}).
+		Owns(&corev1.ConfigMap{}, builder.WithPredicates(predicate.Or(configNews(), r.unexpected()))).
+		Owns(&api.Turn{}, builder.WithPredicates(promptNews())).
+		Owns(&api.AgentSession{}, builder.WithPredicates(predicate.Or(agentNews(), r.unexpected()))).
 		Watches(&api.Composition{}, handler.EnqueueRequestsFromMapFunc(r.runsWaitingFor)).
+		Watches(&api.StreamEvent{}, r.eventHandler()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers}).
 		Complete(r)
 }
 
 // runsWaitingFor finds the runs of a composition that have no definition yet.
 func (r *WorkflowRunReconciler) runsWaitingFor(ctx context.Context, comp client.Object) []reconcile.Request {
 	var runs api.WorkflowRunList
-	if err := r.Client.List(ctx, &runs, client.InNamespace(comp.GetNamespace())); err != nil {
+	err := r.Client.List(ctx, &runs, client.InNamespace(comp.GetNamespace()), client.MatchingFields{fieldAwaits: comp.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return nil // the cache is not there yet, and then every run is looked at anyway
 	}
 	var requests []reconcile.Request
 	for i := range runs.Items {
-		run := &runs.Items[i]
-		if run.Spec.CompositionRef.Name == comp.GetName() && run.Status.Definition == nil && !isRunFinished(run) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
 	}
 	return requests
 }
@@ -105,28 +128,39 @@ const maxRunPasses = 20
 
 // Reconcile carries a run as far as it can go now.
 func (r *WorkflowRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	// What the run waits for is found out anew.
+	r.events.index.Remove(req.Namespace, req.Name)
 	run, err := r.read(ctx, req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	var failed []runDelivery
+	r.traceAgain(ctx, run)
+	var pass runPass
 	for range maxRunPasses {
 		if run == nil || !run.DeletionTimestamp.IsZero() {
 			return ctrl.Result{}, nil
 		}
-		pass, err := r.pass(ctx, run, failed)
-		if err != nil && !apierrors.IsConflict(err) {
-			return ctrl.Result{}, err
-		}
-		if err == nil && len(pass.failed) == 0 {
+		pass, err = r.pass(ctx, run, pass)
+		if err == nil && len(pass.failed) == 0 && pass.next == nil {
 			return ctrl.Result{RequeueAfter: pass.again}, nil
 		}
-		failed = pass.failed
-		if run, err = r.live(ctx, run); err != nil {
+		if run, err = r.following(ctx, run, pass, err); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: time.Second}, nil
+}
+
+// following is the run that the pass after a pass looks at: what was committed,
+// or what is stored if somebody else was faster or a child could not be made.
+func (r *WorkflowRunReconciler) following(ctx context.Context, run *api.WorkflowRun, pass runPass, err error) (*api.WorkflowRun, error) {
+	switch {
+	case err != nil && !apierrors.IsConflict(err):
+		return nil, err
+	case err == nil && len(pass.failed) == 0:
+		return pass.next, nil
+	}
+	return r.live(ctx, run)
 }
 
 // read returns the run, nil if it is gone, and lets go of pods that runs of the
@@ -146,6 +180,8 @@ func (r *WorkflowRunReconciler) read(ctx context.Context, name types.NamespacedN
 	case run.Status.Instance == nil:
 		// A cache that lags behind the first commit would start the run again, in vain.
 		return r.live(ctx, run)
+	case r.commits.isBehind(run):
+		return r.live(ctx, run)
 	}
 	return run, nil
 }
@@ -154,24 +190,36 @@ func (r *WorkflowRunReconciler) read(ctx context.Context, name types.NamespacedN
 type runPass struct {
 	// failed children, to be delivered by the next pass.
 	failed []runDelivery
+	// made are the names of the children that were created, which a cache may not
+	// know yet.
+	made map[string]bool
+	// next is the run as committed, if it must be looked at once more.
+	next *api.WorkflowRun
 	// again is when to look again; zero: when something changes.
 	again time.Duration
 }
 
 // pass reads, decides, commits and acts once. A conflict means that it was
 // computed from an old run and changed nothing.
-func (r *WorkflowRunReconciler) pass(ctx context.Context, run *api.WorkflowRun, failed []runDelivery) (runPass, error) {
+func (r *WorkflowRunReconciler) pass(ctx context.Context, run *api.WorkflowRun, last runPass) (runPass, error) {
 	state, err := r.gather(ctx, run)
 	if err != nil {
 		return runPass{}, err
 	}
-	plan, err := r.decide(ctx, state, failed)
+	state.made = last.made
+	plan, err := r.decide(ctx, state, last.failed)
+	if isValueLost(err) {
+		plan, err = runPlan{lostValue: err.Error()}, nil
+	}
 	if err != nil {
 		return runPass{}, err
 	}
 	committed, err := r.commit(ctx, state, plan)
 	if err != nil || plan.isLost {
 		return runPass{}, err
+	}
+	if plan.lostValue != "" {
+		return runPass{again: lostValueRetry}, nil
 	}
 	var next runPass
 	if next.failed, err = r.act(ctx, state, committed); err != nil {
@@ -181,9 +229,12 @@ func (r *WorkflowRunReconciler) pass(ctx context.Context, run *api.WorkflowRun, 
 	if err != nil {
 		return runPass{}, err
 	}
-	next.again = nextRunMoment(state, committed)
+	next.made, next.again = state.made, nextRunMoment(state, committed)
+	if opensSilently(run, committed) {
+		next.next = committed
+	}
 	if isClean && isRunExpired(committed, state.now) {
-		return runPass{}, r.remove(ctx, committed)
+		return r.expire(ctx, committed)
 	}
 	return next, nil
 }
@@ -196,13 +247,16 @@ func (r *WorkflowRunReconciler) decide(ctx context.Context, state *runState, fai
 		return decideStart(ctx, state)
 	}
 	var deliveries []runDelivery
+	isEnding := state.run.Spec.Cancel || isPastDeadline(state)
 	if state.definition != nil {
+		if err := r.offerEvents(ctx, state, isEnding); err != nil {
+			return runPlan{}, err
+		}
 		deliveries = append(collectDeliveries(state), failed...)
 	}
-	isEnding := state.run.Spec.Cancel || isPastDeadline(state)
-	if len(deliveries) > 0 || isEnding {
+	if len(deliveries) > 0 || isEnding || state.wantsInputs() {
 		// A run whose values were deleted can still be ended.
-		if err := r.hydrate(ctx, state.run, &state.instance); err != nil && (!isEnding || !apierrors.IsNotFound(err)) {
+		if err := r.hydrateOnce(ctx, state); err != nil && (!isEnding || !isValueLost(err)) {
 			return runPlan{}, err
 		}
 	}
@@ -213,6 +267,9 @@ func (r *WorkflowRunReconciler) decide(ctx context.Context, state *runState, fai
 // status, and returns the run as it stands. A status that says the same as the
 // old one is not written.
 func (r *WorkflowRunReconciler) commit(ctx context.Context, state *runState, plan runPlan) (*api.WorkflowRun, error) {
+	if err := r.foresee(ctx, state, plan); err != nil {
+		return nil, err
+	}
 	status, pending, err := nextRunStatus(state, plan)
 	if err != nil {
 		return nil, err
@@ -228,33 +285,16 @@ func (r *WorkflowRunReconciler) commit(ctx context.Context, state *runState, pla
 	setReceipts(status, state.children)
 	committed := state.run.DeepCopy()
 	committed.Status = *status
-	if err := r.Client.Status().Update(ctx, committed); err != nil {
+	r.commits.begin(committed.UID, status)
+	err = r.Client.Status().Update(ctx, committed)
+	r.commits.end(committed, err)
+	if err != nil {
+		r.Metrics.failed(err)
 		return nil, fmt.Errorf("update run status: %w", err)
 	}
-	r.announce(state.run, committed)
+	r.report(ctx, state.run, committed, plan.closed)
 	return committed, nil
 }
-
-// announce tells people of a change of phase. Notes name places and codes, no
-// values.
-func (r *WorkflowRunReconciler) announce(before, after *api.WorkflowRun) {
-	if r.Recorder == nil || before.Status.Phase == after.Status.Phase {
-		return
-	}
-	kind := corev1.EventTypeNormal
-	if after.Status.Phase == api.RunFailed {
-		kind = corev1.EventTypeWarning
-	}
-	note := "run is " + string(after.Status.Phase)
-	if after.Status.Instance != nil && after.Status.Instance.Failure != nil {
-		failure := after.Status.Instance.Failure
-		note += ": " + failure.Code + " in " + failure.Phase + atActivation(failure.Activation)
-	}
-	r.Recorder.Eventf(after, nil, kind, string(after.Status.Phase), "Step", "%s", truncate(note, maxRunNote))
-}
-
-// maxRunNote is what an Event's note may have.
-const maxRunNote = 1000
 
 // nextRunMoment is the time until the run must be looked at although nothing
 // changed, zero if it need not be.
@@ -274,7 +314,7 @@ func nextRunMoment(state *runState, run *api.WorkflowRun) time.Duration {
 			continue
 		}
 		if pod := state.children.pods[branch.Child.Name]; pod != nil {
-			moments.add(attemptMoment(pod))
+			moments.add(attemptMoment(pod, state.startTimeout))
 		}
 	}
 	return moments.until()

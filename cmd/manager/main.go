@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -29,6 +31,8 @@ import (
 	"github.com/apitomy/axiom-operator/controllers"
 	"github.com/apitomy/axiom-operator/internal/operator"
 	"github.com/apitomy/axiom-operator/internal/servingcert"
+	"github.com/apitomy/axiom-operator/internal/telemetry"
+	doors "github.com/apitomy/axiom-operator/webhook/v1alpha1"
 )
 
 // servingSecret holds the operator's certificate; its name is in the role that
@@ -88,7 +92,12 @@ func serve(ctx context.Context, opts *options) error {
 	if err != nil {
 		return fmt.Errorf("create manager: %w", err)
 	}
-	if err := operator.Setup(mgr, opts.operator(keeper)); err != nil {
+	settings := opts.operator(keeper)
+	settings.Metrics = metrics.Registry
+	if settings.Tracing, err = telemetry.New(ctx, os.LookupEnv); err != nil {
+		return err
+	}
+	if err := operator.Setup(mgr, settings); err != nil {
 		return err
 	}
 	err = errors.Join(
@@ -109,7 +118,10 @@ func (o *options) keeper(direct client.Client) *servingcert.Keeper {
 		Secret:   types.NamespacedName{Namespace: o.namespace, Name: servingSecret},
 		DNSNames: names, IPs: ips,
 		Webhooks: o.webhookConfig,
-		Clock:    clock.RealClock{},
+		Adjust: func(config *admissionv1.ValidatingWebhookConfiguration) bool {
+			return doors.ExemptOperator(config, o.operatorUsername)
+		},
+		Clock: clock.RealClock{},
 	}
 }
 
@@ -152,7 +164,9 @@ func (o *options) operator(keeper *servingcert.Keeper) operator.Options {
 		},
 		Runs: controllers.RunOptions{
 			OperatorImage: o.operatorImage, ScriptImages: o.scriptImages, Gateway: pods, PullPolicy: pull,
+			Workers: o.runWorkers, StartTimeout: o.scriptStart,
 		},
+		Events:         o.events,
 		GatewayAddress: o.gatewayAddress,
 		GetCertificate: keeper.GetCertificate,
 	}

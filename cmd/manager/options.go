@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/controllers"
 )
 
 // options are the manager's flags.
@@ -34,6 +35,9 @@ type options struct {
 	agentCommand  []string
 	maxSessions   int
 	startTimeout  time.Duration
+	scriptStart   time.Duration
+	runWorkers    int
+	events        controllers.EventRetention
 	webhookConfig string
 }
 
@@ -63,8 +67,21 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.agentImage, "agent-image", "", "Image of agents where neither composition nor template names one.")
 	flags.StringSliceVar(&o.agentCommand, "agent-command", nil, "Command of agents where neither composition nor template names one, comma-separated.")
 	flags.IntVar(&o.maxSessions, "max-sessions-per-namespace", 3, "Agent sessions of a namespace that may have a pod at a time.")
+	flags.IntVar(&o.runWorkers, "run-workers", 8, "Workflow runs that are worked on at a time.")
 	flags.DurationVar(&o.startTimeout, "agent-start-timeout", 5*time.Minute, "What an agent pod has to become ready.")
+	flags.DurationVar(&o.scriptStart, "script-start-timeout", 10*time.Minute, "What the pod of a script has to start its containers while something keeps it from doing so.")
+
+	flags.DurationVar(&o.events.After, "event-retention", defaultRetention,
+		"Age at which stored events are deleted, unless a run that is not finished could still take them; 0 keeps them for ever.")
+	flags.DurationVar(&o.events.Limit, "event-retention-limit", defaultRetentionLimit,
+		"Age at which stored events are deleted whether or not a run could still take them.")
 }
+
+// Defaults of how long events are kept.
+const (
+	defaultRetention      = 7 * 24 * time.Hour
+	defaultRetentionLimit = 90 * 24 * time.Hour
+)
 
 // validate names every flag that cannot be used, with its rule.
 func (o *options) validate() error {
@@ -81,11 +98,11 @@ func (o *options) validate() error {
 	if _, _, err := net.SplitHostPort(o.gatewayAddress); err != nil {
 		errs = append(errs, fmt.Errorf("--gateway-bind-address must be host:port: %w", err))
 	}
-	if o.maxSessions < 1 {
-		errs = append(errs, errors.New("--max-sessions-per-namespace must be at least 1"))
+	if o.scriptStart <= 0 {
+		errs = append(errs, errors.New("--script-start-timeout must be positive"))
 	}
-	if o.startTimeout <= 0 {
-		errs = append(errs, errors.New("--agent-start-timeout must be positive"))
+	if o.events.After < 0 || o.events.Limit < o.events.After {
+		errs = append(errs, errors.New("--event-retention must not be negative, and --event-retention-limit must not be shorter"))
 	}
 	for interpreter := range o.scriptImages {
 		switch interpreter {
@@ -93,6 +110,20 @@ func (o *options) validate() error {
 		default:
 			errs = append(errs, fmt.Errorf("--script-image names the unknown interpreter %q; known are bash, node and python", interpreter))
 		}
+	}
+	return errors.Join(append(errs, o.validateLimits())...)
+}
+
+func (o *options) validateLimits() error {
+	var errs []error
+	if o.maxSessions < 1 {
+		errs = append(errs, errors.New("--max-sessions-per-namespace must be at least 1"))
+	}
+	if o.runWorkers < 1 {
+		errs = append(errs, errors.New("--run-workers must be at least 1"))
+	}
+	if o.startTimeout <= 0 {
+		errs = append(errs, errors.New("--agent-start-timeout must be positive"))
 	}
 	return errors.Join(errs...)
 }

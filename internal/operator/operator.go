@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +27,7 @@ import (
 	"github.com/apitomy/axiom-operator/controllers"
 	"github.com/apitomy/axiom-operator/gateway"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/telemetry"
 	webhook "github.com/apitomy/axiom-operator/webhook/v1alpha1"
 )
 
@@ -39,12 +41,18 @@ type Options struct {
 	// Sessions and Runs are the settings of the controllers.
 	Sessions controllers.SessionOptions
 	Runs     controllers.RunOptions
+	// Events says how long events are kept.
+	Events controllers.EventRetention
 	// GatewayAddress to serve the gateway on; empty: it is not served.
 	GatewayAddress string
 	// GetCertificate returns the gateway's serving certificate.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Clock is the machine's when nil.
 	Clock clock.Clock
+	// Metrics take the operator's own; nil: there are none.
+	Metrics prometheus.Registerer
+	// Tracing sends the traces of runs; nil: they are not sent.
+	Tracing *telemetry.Tracing
 }
 
 // NewScheme has the built-in types and the project's.
@@ -59,7 +67,7 @@ func NewScheme() *kruntime.Scheme {
 // ConfigMaps those of runs and sessions, of ControllerRevisions those of
 // compositions. Secrets are never cached.
 func CacheOptions() cache.Options {
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                {Label: has(api.LabelComponent)},
 		&corev1.ConfigMap{}:          {Label: has(api.LabelRun)},
 		&appsv1.ControllerRevision{}: {Label: has(api.LabelComposition)},
@@ -82,7 +90,7 @@ func SetupLoops(mgr ctrl.Manager, options Options) error {
 		options.Clock = clock.RealClock{}
 	}
 	expressions := expression.NewCache()
-	direct, err := client.New(mgr.GetConfig(), client.Options{
+	direct, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 	})
 	if err != nil {
@@ -108,7 +116,12 @@ func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, e
 	if options.Runs.Random == nil {
 		options.Runs.Random = rand.Reader
 	}
+	runMetrics, err := setupMetrics(mgr, options)
+	if err != nil {
+		return err
+	}
 	recorder := mgr.GetEventRecorder(recorderName)
+	receipts := &controllers.EventReceipts{}
 	return errors.Join(
 		(&controllers.CompositionReconciler{
 			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Expressions: expressions,
@@ -122,20 +135,49 @@ func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, e
 		}).SetupWithManager(mgr),
 		(&controllers.WorkflowRunReconciler{
 			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: recorder, Options: options.Runs, Expressions: expressions,
+			Receipts: receipts, Metrics: runMetrics, Tracing: options.Tracing,
 		}).SetupWithManager(mgr),
+		(&controllers.StreamEventReconciler{
+			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: recorder, Expressions: expressions, Receipts: receipts,
+		}).SetupWithManager(mgr),
+		(&controllers.EventRetentionReconciler{
+			Client: mgr.GetClient(), Clock: options.Clock, Retention: options.Events,
+		}).SetupWithManager(mgr),
+		(&controllers.ActionTypeReconciler{
+			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Expressions: expressions,
+		}).SetupWithManager(mgr),
+		(&controllers.ToolReconciler{Client: mgr.GetClient(), Clock: options.Clock}).SetupWithManager(mgr),
 		(&controllers.HumanTaskReconciler{
 			Client: mgr.GetClient(), Clock: options.Clock, Recorder: recorder,
 		}).SetupWithManager(mgr),
 	)
 }
 
-func setupGateway(mgr ctrl.Manager, options Options, direct client.Client, expressions *expression.Cache) error {
+// setupMetrics registers the operator's metrics, and lets the tracing end with
+// the manager.
+func setupMetrics(mgr ctrl.Manager, options Options) (*controllers.RunMetrics, error) {
+	if options.Tracing != nil {
+		if err := mgr.Add(options.Tracing); err != nil {
+			return nil, fmt.Errorf("add tracing: %w", err)
+		}
+	}
+	if options.Metrics == nil {
+		return nil, nil //nolint:nilnil // nil metrics count nothing
+	}
+	if err := options.Metrics.Register(controllers.NewPhaseMetrics(mgr.GetCache())); err != nil {
+		return nil, fmt.Errorf("register metrics of phases: %w", err)
+	}
+	return controllers.NewRunMetrics(options.Metrics)
+}
+
+func setupGateway(mgr ctrl.Manager, options Options, direct client.WithWatch, expressions *expression.Cache) error {
 	if options.GatewayAddress == "" {
 		return nil
 	}
 	server := gateway.New(gateway.Options{
 		Client:      direct,
 		Reader:      direct,
+		Cached:      mgr.GetClient(),
 		Informers:   mgr.GetCache(),
 		Expressions: expressions,
 		Template: func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error) {

@@ -5,11 +5,14 @@ import (
 	"context"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/streamevent"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -21,13 +24,16 @@ import (
 
 // compositionDoors are the doors of Composition.
 type compositionDoors struct {
-	operator string
-	live     client.Reader
-	checker  workflow.ExpressionChecker
+	operator    string
+	live        client.Reader
+	checker     workflow.ExpressionChecker
+	expressions *expression.Cache
+	clock       clock.PassiveClock
 }
 
 // annotate refuses an edit of content that was based on another workflow than
-// the live one; then it records the revision that is stored and who edited.
+// the live one; then it records the revision that is stored, who edited, and
+// since when triggers are active.
 func (c compositionDoors) annotate(_ context.Context, req request[api.Composition]) (map[string]string, error) {
 	sent := req.after.Annotations
 	after, err := contentsOf(req.after)
@@ -51,7 +57,21 @@ func (c compositionDoors) annotate(_ context.Context, req request[api.Compositio
 	wanted := copyAnnotations(sent)
 	setOrRemove(wanted, api.AnnotationBaseRevision, after.revision)
 	setOrRemove(wanted, api.AnnotationEditedBy, editor)
+	setOrRemove(wanted, api.AnnotationWrite, c.mark(req))
+	setOrRemove(wanted, api.AnnotationTriggersSince, streamevent.NextTriggersSince(req.before, req.after, c.clock.Now()))
 	return wanted, nil
+}
+
+// mark is that of the operator's latest write: others can neither claim one nor
+// take it away.
+func (c compositionDoors) mark(req request[api.Composition]) string {
+	switch {
+	case req.UserInfo.Username == c.operator:
+		return req.after.Annotations[api.AnnotationWrite]
+	case req.isCreate():
+		return ""
+	}
+	return req.before.Annotations[api.AnnotationWrite]
 }
 
 // editor is who changed the content: the caller, unless the operator writes
@@ -66,7 +86,7 @@ func (c compositionDoors) editor(req request[api.Composition]) string {
 func (c compositionDoors) validate(ctx context.Context, req request[api.Composition]) ([]string, error) {
 	var errs field.ErrorList
 	if req.isCreate() || !apiequality.Semantic.DeepEqual(req.before.Spec, req.after.Spec) {
-		errs = validateComposition(req.after)
+		errs = append(validateComposition(req.after), validateTriggers(req.after, c.expressions)...)
 	}
 	unknown, err := c.validateTurn(ctx, req)
 	if err != nil {
@@ -75,10 +95,11 @@ func (c compositionDoors) validate(ctx context.Context, req request[api.Composit
 	if err := req.invalid(append(errs, unknown...)); err != nil {
 		return nil, err
 	}
+	warnings := triggerWarnings(req.after)
 	if !req.isCreate() && sameJSON(req.before.Spec.Workflow, req.after.Spec.Workflow) {
-		return nil, nil
+		return warnings, nil
 	}
-	return workflowWarnings(req.after.Spec.Workflow, c.checker), nil
+	return append(workflowWarnings(req.after.Spec.Workflow, c.checker), warnings...), nil
 }
 
 // validateTurn looks for the turn that a new value of the annotation names.
@@ -88,11 +109,14 @@ func (c compositionDoors) validateTurn(ctx context.Context, req request[api.Comp
 		return nil, nil
 	}
 	turn := &api.Turn{}
-	err := c.live.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: name}, turn)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fault("read turn %s: %w", name, err)
+	// No turn has a name that the API server cannot be asked for.
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		err := client.IgnoreNotFound(c.live.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: name}, turn))
+		if err != nil {
+			return nil, fault("read turn %s: %w", name, err)
+		}
 	}
-	if err == nil && turn.Spec.CompositionRef != nil && turn.Spec.CompositionRef.Name == req.name {
+	if turn.Spec.CompositionRef != nil && turn.Spec.CompositionRef.Name == req.name {
 		return nil, nil
 	}
 	path := field.NewPath("metadata", "annotations").Key(api.AnnotationTurn)

@@ -67,6 +67,20 @@ var _ = Describe("A composition", func() {
 			Expect(c.Annotations).To(HaveKeyWithValue(api.AnnotationEditedBy, "alice"))
 		})
 
+		It("bear the mark of the operator's latest write, which is nobody else's to set or drop", func(ctx SpecContext) {
+			c := newComposition(ns, "triage", blankFlow)
+			c.Annotations = map[string]string{api.AnnotationWrite: "accept/forged"}
+			create(ctx, alice, c)
+			Expect(c.Annotations).NotTo(HaveKey(api.AnnotationWrite))
+			Expect(operator.Patch(ctx, c, mergePatch(`{"metadata":{"annotations":{%q:"accept/u"}},"spec":{"workflow":{"name":"one"}}}`, api.AnnotationWrite))).To(Succeed())
+			for _, patch := range []string{
+				`{"metadata":{"annotations":{%q:"undo/u"}},"spec":{"workflow":{"name":"two"}}}`, `{"metadata":{"annotations":{%q:null}}}`,
+			} {
+				Expect(alice.Patch(ctx, c, mergePatch(patch, api.AnnotationWrite))).To(Succeed())
+				Expect(c.Annotations).To(HaveKeyWithValue(api.AnnotationWrite, "accept/u"), patch)
+			}
+		})
+
 		It("leave the document as it was sent", func(ctx SpecContext) {
 			flow := `{"id":"a","name":"<&>\u2028","x-n":[1,0.5,null,9007199254740993,{"z":null}],"nodes":[{"id":"n","type":"robot","x":{}}]}`
 			c := create(ctx, alice, newComposition(ns, "triage", flow))
@@ -75,7 +89,7 @@ var _ = Describe("A composition", func() {
 	})
 
 	Describe("an edit based on an older workflow", func() {
-		It("is refused naming both revisions, in a dry run too, while the author's own manifest goes on", func(ctx SpecContext) {
+		It("workbench 4: is refused naming both revisions, in a dry run too, while the author's own manifest goes on", func(ctx SpecContext) {
 			create(ctx, alice, newComposition(ns, "triage", blankFlow))
 			manifest := alice.run(ctx, "", "-n", ns, "get", "comp", "triage", "-o", "yaml")
 			Expect(manifest).To(ContainSubstring(revision(blankFlow)))

@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,6 +56,15 @@ var _ = Describe("A human task", func() {
 		})
 	})
 
+	It("stands as an open one from the moment it is made", func(ctx SpecContext) {
+		task := create(ctx, alice, newTask(ns, "t"))
+		reload(ctx, task)
+		Expect(task.Status.Phase).To(Equal(api.TaskAwaitingInput))
+		Expect(task.Status.ObservedGeneration).To(Equal(task.Generation))
+		Expect(apimeta.FindStatusCondition(task.Status.Conditions, api.ConditionReady).Reason).To(Equal(string(api.TaskAwaitingInput)))
+		Expect(bob.run(ctx, "", "-n", ns, "get", "ht", "--field-selector=status.phase=AwaitingInput")).To(ContainSubstring("AwaitingInput"))
+	})
+
 	It("asks the same question for ever, also where the schema does not look", func(ctx SpecContext) {
 		task := newTask(ns, "t")
 		task.Spec.Form, task.Spec.ResponseSchema = nil, raw(`{"type":"object"}`)
@@ -77,6 +88,14 @@ var _ = Describe("A human task", func() {
 			Expect(string(task.Status.Answer.Raw)).To(Equal(`{"approved":"true","f":0.25,"n":9007199254740993,"x":{"y":["z",1]}}`))
 			Expect(task.Status.AnsweredBy).To(Equal(&api.Answerer{Username: "bob", Groups: []string{"writers", "system:authenticated"}}))
 			Expect(task.Status.AnsweredAt.Time).To(BeTemporally("==", now.Now()))
+
+			By("saying how it stands now, which nobody has to come after to say")
+			Expect(task.Status.Phase).To(Equal(api.TaskCompleted))
+			Expect(task.Status.ObservedGeneration).To(Equal(task.Generation))
+			ready := apimeta.FindStatusCondition(task.Status.Conditions, api.ConditionReady)
+			Expect(ready.Status).To(Equal(metav1.ConditionTrue))
+			Expect(ready.Message).To(Equal("answered by bob"))
+			Expect(ready.LastTransitionTime.Time).To(BeTemporally("==", now.Now()))
 
 			By("a second one")
 			out = alice.fail(ctx, "", "-n", ns, "patch", "ht", "t", "--subresource=status", "--type=merge", "-p", `{"status":{"answer":{"approved":false}}}`)
@@ -144,6 +163,7 @@ var _ = Describe("A human task", func() {
 			task := create(ctx, alice, newTask(ns, "t"))
 			for patch, member := range map[string]string{
 				`{"status":{"phase":"Completed"}}`:                                                                                                   "status.phase",
+				`{"status":{"answer":{"approved":true},"phase":"Completed"}}`:                                                                        "status.phase",
 				`{"status":{"answer":{"approved":true},"observedGeneration":7}}`:                                                                     "status.observedGeneration",
 				`{"status":{"closed":{"reason":"Expired","at":"2026-01-01T00:00:00Z"}}}`:                                                             "status.closed",
 				`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"A","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`: "status.conditions",

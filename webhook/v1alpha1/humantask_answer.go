@@ -60,7 +60,7 @@ func isAnswered(status map[string]any) bool {
 func (c taskChange) judgePerson() error {
 	changed := changedMembers(c.before, c.after)
 	if i := slices.IndexFunc(changed, c.isForeign); i >= 0 {
-		return c.forbidden("status.%s: only `answer` and `failure` may be written", changed[i])
+		return c.foreign(changed[i])
 	}
 	if !slices.Contains(changed, memberAnswer) && !slices.Contains(changed, memberFailure) {
 		return nil
@@ -74,9 +74,13 @@ func (c taskChange) judgePerson() error {
 	return c.judgeAnswer()
 }
 
+func (c taskChange) foreign(member string) error {
+	return c.forbidden("status.%s: only `answer` and `failure` may be written", member)
+}
+
 // isForeign tells of a changed member whether it is not for people to change.
-// The stamp is fine with a first answer if it is the caller's own: the mutating
-// door wrote it.
+// The stamp and what follows from it are fine with a first answer if they are
+// the caller's own: the mutating door wrote them.
 func (c taskChange) isForeign(member string) bool {
 	switch member {
 	case memberAnswer, memberFailure:
@@ -85,8 +89,20 @@ func (c taskChange) isForeign(member string) bool {
 		return !c.isFirstAnswer() || !reflect.DeepEqual(c.after[member], c.freshStamp()[member])
 	case memberAnsweredAt:
 		return !c.isFirstAnswer()
+	case memberPhase, memberConditions, memberGeneration:
+		return !c.isFirstAnswer() || !reflect.DeepEqual(c.after[member], c.observed(c.stampedAt())[member])
 	}
 	return true
+}
+
+// stampedAt is the time that the mutating door wrote.
+func (c taskChange) stampedAt() time.Time {
+	text, _ := c.after[memberAnsweredAt].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return c.now
+	}
+	return at
 }
 
 // isEligible: without assignees RBAC alone decides; with them only who is

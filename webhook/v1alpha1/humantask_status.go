@@ -2,21 +2,30 @@ package v1alpha1
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/humantask"
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
-// Members of a task's status that admission itself writes.
+// Members of a task's status that admission itself writes, with an answer.
 const (
 	memberAnsweredBy = "answeredBy"
 	memberAnsweredAt = "answeredAt"
+	memberPhase      = "phase"
+	memberConditions = "conditions"
+	memberGeneration = "observedGeneration"
 )
 
 // maxStampGroups is what the schema takes of a user's groups.
@@ -35,11 +44,19 @@ func (h taskDoors) stamp(_ context.Context, raw admission.Request) admission.Res
 		memberAnsweredBy: change.before[memberAnsweredBy],
 		memberAnsweredAt: change.before[memberAnsweredAt],
 	}
-	if change.isFirstAnswer() {
+	if change.isFirstAnswer() && !change.byOperator {
 		wanted = change.freshStamp()
+		observed := change.observed(change.now)
+		for _, name := range slices.Sorted(maps.Keys(observed)) {
+			if !reflect.DeepEqual(change.before[name], change.after[name]) {
+				// Once it is stamped, nobody could tell that it was sent.
+				return refused(change.foreign(name))
+			}
+			wanted[name] = observed[name]
+		}
 	}
 	var patches []jsonpatch.Operation
-	for _, name := range []string{memberAnsweredAt, memberAnsweredBy} {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		patches = append(patches, change.patchMember(name, wanted[name])...)
 	}
 	return admission.Patched("", patches...)
@@ -72,6 +89,35 @@ func (c taskChange) freshStamp() map[string]any {
 		by["groups"] = groups
 	}
 	return map[string]any{memberAnsweredBy: by, memberAnsweredAt: c.now.UTC().Format(time.RFC3339)}
+}
+
+// observed is how an answered task stands, so that nobody has to come after to
+// say it; in the form of decoded JSON.
+func (c taskChange) observed(at time.Time) map[string]any {
+	status := c.task.Status.DeepCopy()
+	status.AnsweredBy = &api.Answerer{Username: c.user.Username}
+	if c.after[memberFailure] != nil {
+		status.Failure = &api.TaskFailure{}
+	} else {
+		status.Answer = &runtime.RawExtension{}
+	}
+	humantask.Observe(c.task, status, at)
+	conditions, err := plainJSON(status.Conditions)
+	if err != nil {
+		return nil // the operator writes them later
+	}
+	return map[string]any{
+		memberPhase: string(status.Phase), memberConditions: conditions, memberGeneration: status.ObservedGeneration,
+	}
+}
+
+// plainJSON is a value as it would be read from JSON.
+func plainJSON(v any) (any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return jsonvalue.Decode(data)
 }
 
 // validateStatus judges the status that will be stored.

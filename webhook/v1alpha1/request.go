@@ -46,6 +46,9 @@ func validating[T any, P object[T]](decoder admission.Decoder, f validate[T]) ad
 		if err != nil {
 			return refused(apierrors.NewBadRequest(err.Error()))
 		}
+		if err := withinSize(raw); err != nil {
+			return refused(err)
+		}
 		warnings, err := f(ctx, req)
 		if err != nil {
 			return refused(err)

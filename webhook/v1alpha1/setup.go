@@ -56,7 +56,9 @@ func doors(decoder admission.Decoder, live client.Client, opts Options) map[stri
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	drafts := compositionDoors{operator: opts.Operator, live: live, checker: checkerOf(opts.Expressions)}
+	drafts := compositionDoors{
+		operator: opts.Operator, live: live, checker: checkerOf(opts.Expressions), expressions: opts.Expressions, clock: opts.Clock,
+	}
 	messages := turnDoors{
 		operator: opts.Operator, live: live,
 		access: access{client: live}, contents: content.Store{Client: live},
@@ -75,6 +77,8 @@ func doors(decoder admission.Decoder, live client.Client, opts Options) map[stri
 		"/validate/workflowruns":      validating[api.WorkflowRun](decoder, validateRun),
 		"/validate/agentsessions":     validating[api.AgentSession](decoder, sessions.validate),
 		"/validate/streamevents":      validating[api.StreamEvent](decoder, validateEvent),
+		"/validate/actiontypes":       validating[api.ActionType](decoder, actionTypeDoor{checker: checkerOf(opts.Expressions)}.validate),
+		"/validate/tools":             validating[api.Tool](decoder, validateTool),
 		"/validate/sessiontemplates":  validating[api.SessionTemplate](decoder, validateTemplate),
 		"/validate/status":            operatorOnly(opts.Operator),
 	}

@@ -138,9 +138,11 @@ func TestMutatingDoorsPatchNothingElse(t *testing.T) {
 		req  admission.Request
 		want []string
 	}{
-		"/mutate/compositions":      {write("Composition", "ann", "", manifest("Composition", workFlow)), []string{"add /metadata/annotations"}},
-		"/mutate/turns":             {write("Turn", "ann", "", manifest("Turn", `,"metadata":{"name":"t"},"spec":{"message":"m"}}`)), []string{"add /metadata/annotations"}},
-		"/mutate/humantasks/status": {write("HumanTask", "ann", task, answered), []string{"add /status/answeredAt", "add /status/answeredBy"}},
+		"/mutate/compositions": {write("Composition", "ann", "", manifest("Composition", workFlow)), []string{"add /metadata/annotations"}},
+		"/mutate/turns":        {write("Turn", "ann", "", manifest("Turn", `,"metadata":{"name":"t"},"spec":{"message":"m"}}`)), []string{"add /metadata/annotations"}},
+		"/mutate/humantasks/status": {write("HumanTask", "ann", task, answered), []string{
+			"add /status/answeredAt", "add /status/answeredBy", "add /status/conditions", "add /status/observedGeneration", "add /status/phase",
+		}},
 	} {
 		response := handlers[path].Handle(t.Context(), tc.req)
 		var got []string

@@ -81,8 +81,14 @@ func (t turnDoors) validate(ctx context.Context, req request[api.Turn]) ([]strin
 
 func (t turnDoors) validateCreate(ctx context.Context, req request[api.Turn]) error {
 	spec := req.after.Spec
-	if spec.RetryOf != "" && !t.isOperator(req) {
-		return req.forbidden("spec.retryOf: only the operator may set it")
+	if spec.RetryOf != "" {
+		if err := t.operatorOnly(req, "spec.retryOf"); err != nil {
+			return err
+		}
+	}
+	if spec.Prompt != nil {
+		// The operator alone makes these, beside a session that it has just made.
+		return t.operatorOnly(req, "spec.prompt")
 	}
 	if err := req.invalid(validateNewTurn(req.after)); err != nil {
 		return err
@@ -181,8 +187,6 @@ func (t turnDoors) validateInterrupt(_ context.Context, req request[api.Turn]) e
 	return nil
 }
 
-// validateUndo ends in a refusal as long as the operator cannot undo: a switch
-// that nothing reads would look like a promise.
 func (t turnDoors) validateUndo(ctx context.Context, req request[api.Turn]) error {
 	if err := t.mayUpdateTarget(ctx, req); err != nil {
 		return err
@@ -190,10 +194,10 @@ func (t turnDoors) validateUndo(ctx context.Context, req request[api.Turn]) erro
 	if !turns.IsOver(req.before.Status.State) {
 		return req.conflict("Wait for the AI turn to finish before undoing")
 	}
-	if !changedSomething(req.before) {
+	if !turns.ChangedSomething(req.before) {
 		return req.nothing("turn %s changed nothing", req.name)
 	}
-	return req.invalid(field.ErrorList{field.Forbidden(field.NewPath("spec", "undo"), "this version cannot undo turns")})
+	return nil
 }
 
 // mayUpdateTarget refuses callers who could not make the turn's changes
@@ -214,6 +218,13 @@ func (t turnDoors) mayUpdate(ctx context.Context, req request[api.Turn], composi
 		return req.forbidden("user %q must be allowed to update composition %s", req.UserInfo.Username, composition)
 	}
 	return nil
+}
+
+func (t turnDoors) operatorOnly(req request[api.Turn], member string) error {
+	if t.isOperator(req) {
+		return nil
+	}
+	return req.forbidden("%s: only the operator may set it", member)
 }
 
 func (t turnDoors) isOperator(req request[api.Turn]) bool {

@@ -135,6 +135,7 @@ var _ = Describe("A turn", func() {
 			retry := newTurn(ns, "t-retry", "triage")
 			retry.Spec.RetryOf = "t"
 			retry.Annotations = map[string]string{api.AnnotationRequestedBy: "bob"}
+			retry.Name = strings.Repeat("t", 57) + "-retry"
 			create(ctx, operator, retry)
 			Expect(retry.Annotations).To(HaveKeyWithValue(api.AnnotationRequestedBy, "bob"))
 		})
@@ -208,7 +209,6 @@ var _ = Describe("A turn", func() {
 			Entry("to interrupt what waits", []api.TurnPhase{api.TurnWorking, api.TurnAwaitingResolution}, interrupt, 409, "the turn is over: it is AwaitingResolution"),
 			Entry("to undo what works", []api.TurnPhase{api.TurnWorking}, undo, 409, "Wait for the AI turn to finish before undoing"),
 			Entry("to undo what changed nothing", []api.TurnPhase{api.TurnWorking, api.TurnCompleted}, undo, 404, "turn t changed nothing"),
-			Entry("to undo, as long as nothing does it", []api.TurnPhase{api.TurnWorking, api.TurnApplied}, undo, 422, "spec.undo: Forbidden: this version cannot undo turns"),
 		)
 
 		It("to accept or undo needs the right to update the composition", func(ctx SpecContext) {
@@ -220,7 +220,27 @@ var _ = Describe("A turn", func() {
 			Expect(bob.Patch(ctx, turn, mergePatch(reject))).To(Succeed())
 		})
 
-		It("is made once, and what was asked stays", func(ctx SpecContext) {
+		It("to undo is taken of a turn that changed something, with the name of who asks", func(ctx SpecContext) {
+			create(ctx, admin, newComposition(ns, "triage", blankFlow))
+			applied := create(ctx, alice, newTurn(ns, "t-1", "triage"))
+			setState(ctx, applied, api.TurnWorking, api.TurnApplied)
+			Expect(alice.Patch(ctx, applied, mergePatch(undo))).To(Succeed())
+			Expect(applied.Annotations).To(HaveKeyWithValue(api.AnnotationUndoneBy, "alice"))
+			By("once")
+			Expect(alice.Patch(ctx, applied, mergePatch(`{"spec":{"undo":false}}`))).To(beRefused(422, "`undo` must stay true"))
+
+			wrote := create(ctx, alice, newTurn(ns, "t-2", "triage"))
+			wrote.Status.ItemWrites = []api.ItemWrite{{Type: api.ItemTool, Name: "a", Action: api.ItemCreated, State: api.ItemWritten}}
+			setState(ctx, wrote, api.TurnWorking, api.TurnFailed)
+			Expect(alice.Patch(ctx, wrote, mergePatch(undo))).To(Succeed())
+
+			waits := create(ctx, alice, newTurn(ns, "t-3", "triage"))
+			waits.Status.ItemWrites = []api.ItemWrite{{Type: api.ItemTool, Name: "a", Action: api.ItemCreated, Staged: true, State: api.ItemIntended}}
+			setState(ctx, waits, api.TurnWorking, api.TurnAwaitingResolution)
+			Expect(alice.Patch(ctx, waits, mergePatch(undo))).To(beRefused(404, "turn t-3 changed nothing"))
+		})
+
+		It("workbench 10: is made once, and what was asked stays: no immutable field changes, no resolution is cleared, no retry is claimed", func(ctx SpecContext) {
 			create(ctx, admin, newComposition(ns, "triage", blankFlow))
 			turn := create(ctx, alice, newTurn(ns, "t", "triage"))
 			setState(ctx, turn, api.TurnWorking, api.TurnAwaitingResolution)

@@ -23,7 +23,7 @@ func (t turnDoors) validateStatus(ctx context.Context, req request[api.Turn]) ([
 	}
 	path := field.NewPath("status")
 	was, is := &req.before.Status, &req.after.Status
-	errs := slices.Concat(validateMove(was, is, path), validateBase(was, is, path), validateGrowth(was, is, path))
+	errs := slices.Concat(validateMove(was, is, path), validateBase(was, is, path), validateGrowth(was, is, path), validateItemWrites(was, is, path))
 	if err := req.invalid(errs); err != nil {
 		return nil, err
 	}
@@ -74,6 +74,28 @@ func validateGrowth(was, is *api.TurnStatus, path *field.Path) field.ErrorList {
 		}
 	}
 	return nil
+}
+
+// validateItemWrites keeps what the turn wrote into the draft: an undo must find
+// what was there before.
+func validateItemWrites(was, is *api.TurnStatus, path *field.Path) field.ErrorList {
+	path = path.Child("itemWrites")
+	var errs field.ErrorList
+	for i := range was.ItemWrites {
+		write := &was.ItemWrites[i]
+		if write.State != api.ItemWritten && write.Confirmed == nil {
+			continue
+		}
+		item := turns.ItemOf(write)
+		kept := turns.FindWrite(is, item)
+		switch {
+		case kept == nil:
+			errs = append(errs, field.Forbidden(path, item.String()+" must stay, since it was written"))
+		case !apiequality.Semantic.DeepEqual(kept.Before, write.Before):
+			errs = append(errs, field.Forbidden(path.Key(item.String()).Child("before"), "must not change once the item was written"))
+		}
+	}
+	return errs
 }
 
 func sameChangeSet(a, b *api.AcceptedChangeSet) bool {

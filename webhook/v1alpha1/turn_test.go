@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,12 +21,13 @@ func TestValidateNewTurn(t *testing.T) {
 		change func(*api.Turn)
 		want   []string
 	}{
-		"a message":          {change: func(*api.Turn) {}},
-		"the longest name":   {change: func(turn *api.Turn) { turn.Name = strings.Repeat("n", maxTurnName) }},
-		"one character more": {change: func(turn *api.Turn) { turn.Name = strings.Repeat("n", maxTurnName+1) }, want: []string{"metadata.name: Too long: has 58 characters, the limit is 57"}},
-		"the longest text":   {change: func(turn *api.Turn) { turn.Spec.Message = strings.Repeat("é", maxMessageBytes/2) }},
-		"one byte more":      {change: func(turn *api.Turn) { turn.Spec.Message = strings.Repeat("é", maxMessageBytes/2) + "e" }, want: []string{"spec.message: Too long: has 65537 bytes, the limit is 65536"}},
-		"blanks":             {change: func(turn *api.Turn) { turn.Spec.Message = "\u00a0\n" }, want: []string{"spec.message: Required value: must not be blank"}},
+		"a message":                   {change: func(*api.Turn) {}},
+		"the longest name":            {change: func(turn *api.Turn) { turn.Name = strings.Repeat("n", maxTurnName) }},
+		"the longest name of a retry": {change: func(turn *api.Turn) { turn.Name, turn.Spec.RetryOf = strings.Repeat("n", maxRetryName), "t" }},
+		"one character more":          {change: func(turn *api.Turn) { turn.Name = strings.Repeat("n", maxTurnName+1) }, want: []string{"metadata.name: Too long: has 58 characters, the limit is 57"}},
+		"the longest text":            {change: func(turn *api.Turn) { turn.Spec.Message = strings.Repeat("é", maxMessageBytes/2) }},
+		"one byte more":               {change: func(turn *api.Turn) { turn.Spec.Message = strings.Repeat("é", maxMessageBytes/2) + "e" }, want: []string{"spec.message: Too long: has 65537 bytes, the limit is 65536"}},
+		"blanks":                      {change: func(turn *api.Turn) { turn.Spec.Message = "\u00a0\n" }, want: []string{"spec.message: Required value: must not be blank"}},
 		"a selection for a session": {
 			change: func(turn *api.Turn) {
 				turn.Spec.CompositionRef, turn.Spec.SessionRef = nil, &api.LocalRef{Name: "s"}
@@ -126,6 +128,12 @@ func TestRecordOfTurn(t *testing.T) {
 		return api.AcceptedChangeSet{ID: id, Ops: 1, Revision: "r", Content: &runtime.RawExtension{Raw: []byte(`{"ops":[1]}`)}}
 	}
 	working := api.TurnStatus{State: api.TurnWorking, BaseRevision: "r0", Base: base, ChangeSets: []api.AcceptedChangeSet{set("a"), set("b")}}
+	before := &api.ItemContent{Revision: "r1"}
+	wrote := api.TurnStatus{State: api.TurnWorking, ItemWrites: []api.ItemWrite{
+		{Type: api.ItemTool, Name: "w", Before: before, State: api.ItemWritten},
+		{Type: api.ItemTool, Name: "c", Before: before, State: api.ItemIntended, Confirmed: &api.ConfirmedWrite{Action: api.ItemUpdated}},
+		{Type: api.ItemTool, Name: "i", Before: before, State: api.ItemIntended},
+	}}
 	cases := map[string]struct {
 		was    api.TurnStatus
 		change func(*api.TurnStatus)
@@ -142,16 +150,21 @@ func TestRecordOfTurn(t *testing.T) {
 		"another base": {working, func(s *api.TurnStatus) { s.Base = nil; s.BaseRevision = "" }, []string{
 			"status.baseRevision: Forbidden: must not change once it is set", "status.base: Forbidden: must not change once it is set",
 		}},
-		"a first base":          {api.TurnStatus{}, func(s *api.TurnStatus) { s.Base, s.BaseRevision = base, "r0" }, nil},
-		"a base without a name": {api.TurnStatus{}, func(s *api.TurnStatus) { s.Base = base }, []string{"status.base: Forbidden: must be set together with `baseRevision`"}},
-		"a name without a base": {api.TurnStatus{}, func(s *api.TurnStatus) { s.BaseRevision = "r0" }, []string{"status.base: Forbidden: must be set together with `baseRevision`"}},
+		"an intent less":            {wrote, func(s *api.TurnStatus) { s.ItemWrites = s.ItemWrites[:2] }, nil},
+		"an intent on another":      {wrote, func(s *api.TurnStatus) { s.ItemWrites[2].Before = nil }, nil},
+		"a second write":            {wrote, func(s *api.TurnStatus) { s.ItemWrites[0].After, s.ItemWrites[0].State = before, api.ItemIntended }, nil},
+		"a write less":              {wrote, func(s *api.TurnStatus) { s.ItemWrites = s.ItemWrites[2:] }, []string{"status.itemWrites: Forbidden: tool/w must stay, since it was written", "status.itemWrites: Forbidden: tool/c must stay, since it was written"}},
+		"a write with another past": {wrote, func(s *api.TurnStatus) { s.ItemWrites[1].Before = nil }, []string{"status.itemWrites[tool/c].before: Forbidden: must not change once the item was written"}},
+		"a first base":              {api.TurnStatus{}, func(s *api.TurnStatus) { s.Base, s.BaseRevision = base, "r0" }, nil},
+		"a base without a name":     {api.TurnStatus{}, func(s *api.TurnStatus) { s.Base = base }, []string{"status.base: Forbidden: must be set together with `baseRevision`"}},
+		"a name without a base":     {api.TurnStatus{}, func(s *api.TurnStatus) { s.BaseRevision = "r0" }, []string{"status.base: Forbidden: must be set together with `baseRevision`"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			is := tc.was.DeepCopy()
 			tc.change(is)
 			path := field.NewPath("status")
-			got := append(validateMove(&tc.was, is, path), append(validateBase(&tc.was, is, path), validateGrowth(&tc.was, is, path)...)...)
+			got := append(validateMove(&tc.was, is, path), slices.Concat(validateBase(&tc.was, is, path), validateGrowth(&tc.was, is, path), validateItemWrites(&tc.was, is, path))...)
 			if diff := cmp.Diff(tc.want, messages(got)); diff != "" {
 				t.Errorf("mismatch (-want +got):\n%s", diff)
 			}

@@ -10,22 +10,33 @@ import (
 )
 
 const (
-	maxTurnName     = 57
+	maxTurnName = 57
+	// maxRetryName leaves room for what the operator appends to a turn's name.
+	maxRetryName    = 63
 	maxMessageBytes = 64 << 10
 )
 
 // validateNewTurn judges a turn by itself.
 func validateNewTurn(turn *api.Turn) field.ErrorList {
 	path := field.NewPath("spec")
+	longest := maxTurnName
+	if turn.Spec.RetryOf != "" {
+		longest = maxRetryName
+	}
 	return slices.Concat(
-		validateName(turn.Name, maxTurnName),
-		validateMessage(turn.Spec.Message, path.Child("message")),
+		validateName(turn.Name, longest),
+		validateMessage(&turn.Spec, path.Child("message")),
 		validateSelection(&turn.Spec, path.Child("selection")),
 		validateUndecided(&turn.Spec, path),
 	)
 }
 
-func validateMessage(message string, path *field.Path) field.ErrorList {
+// validateMessage leaves a turn alone that carries the prompt of a run instead.
+func validateMessage(spec *api.TurnSpec, path *field.Path) field.ErrorList {
+	if spec.Prompt != nil {
+		return nil
+	}
+	message := spec.Message
 	if len(message) > maxMessageBytes {
 		return field.ErrorList{excess(path, len(message), maxMessageBytes, "bytes")}
 	}
@@ -58,11 +69,6 @@ func validateUndecided(spec *api.TurnSpec, path *field.Path) field.ErrorList {
 func lendsPower(composition *api.Composition) bool {
 	agent := composition.Spec.Agent
 	return agent.ChangeSetPolicy == api.ChangeSetAutomatic || agent.ItemPolicy != api.ItemStaged
-}
-
-// changedSomething tells whether there is anything to undo.
-func changedSomething(turn *api.Turn) bool {
-	return turn.Status.State == api.TurnApplied
 }
 
 // shown names a state, also that of a turn nobody looked at yet.
