@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -85,6 +87,13 @@ func objectsOf(names []string) []client.Object {
 		objects = append(objects, object)
 	}
 	return objects
+}
+
+// on are the objects of a namespace as they are.
+func (s *shelf) on(_ context.Context, namespace string) ([]client.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return objectsOf(slices.Sorted(maps.Keys(s.names[namespace]))), nil
 }
 
 // scenario plays in numbered namespaces until three names are there.
@@ -241,7 +250,78 @@ func TestEveryNthWrite(t *testing.T) {
 	few := scenario(s, cfg, careful)
 	few.Every = 2
 	out, err := crash.Explore(t.Context(), few)
-	if err != nil || out.Plays != 4 {
-		t.Errorf("got %d plays and error %v, want 4", out.Plays, err)
+	if err != nil || out.Plays != 3 { // before writes 1 and 3, after write 2
+		t.Errorf("got %d plays and error %v, want 3", out.Plays, err)
+	}
+}
+
+func TestAnEndingIsAwaited(t *testing.T) {
+	t.Parallel()
+	s, cfg := newShelf(t)
+	// The play is over with the first name, while the process goes on.
+	hasty := scenario(s, cfg, careful)
+	hasty.Play = func(ctx context.Context, namespace string) ([]client.Object, error) {
+		return s.await(ctx, namespace, 1)
+	}
+	hasty.Ending = s.on
+	out, err := crash.Explore(t.Context(), hasty)
+	if err != nil || out.Report() != "" {
+		t.Fatalf("error %v, report:\n%s", err, out.Report())
+	}
+	if out.Writes != 3 || out.Struck != 6 {
+		t.Errorf("got %d writes and %d struck, want 3 and 6", out.Writes, out.Struck)
+	}
+}
+
+func TestAnEndingThatStaysDifferentIsFound(t *testing.T) {
+	t.Parallel()
+	s, cfg := newShelf(t)
+	lives := 0
+	wasteful := scenario(s, cfg, func(ctx context.Context, c *http.Client, url string) error {
+		lives++
+		_, err := call(ctx, c, http.MethodPost, fmt.Sprintf("%s/a%d", url, lives))
+		return err
+	})
+	wasteful.Play = func(ctx context.Context, namespace string) ([]client.Object, error) {
+		return s.await(ctx, namespace, 1)
+	}
+	wasteful.Ending, wasteful.Patience = s.on, 4*time.Second
+	out, err := crash.Explore(t.Context(), wasteful)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Mismatches) != 2 || !strings.Contains(out.Report(), "objects differ") {
+		t.Errorf("got %d mismatches, want 2; report:\n%s", len(out.Mismatches), out.Report())
+	}
+}
+
+func TestARestlessWorldIsFound(t *testing.T) {
+	t.Parallel()
+	s, cfg := newShelf(t)
+	restless := scenario(s, cfg, careful)
+	looks := 0
+	restless.Patience = time.Second
+	restless.Ending = func(context.Context, string) ([]client.Object, error) {
+		looks++
+		object := &corev1.ConfigMap{}
+		object.ResourceVersion = strconv.Itoa(looks)
+		return []client.Object{object}, nil
+	}
+	if _, err := crash.Explore(t.Context(), restless); err == nil || !strings.Contains(err.Error(), "do not come to rest") {
+		t.Errorf("got %v, want that the objects do not come to rest", err)
+	}
+}
+
+func TestOthersThatFailEndThePlay(t *testing.T) {
+	t.Parallel()
+	s, cfg := newShelf(t)
+	broken := errors.New("the node is gone")
+	alone := scenario(s, cfg, careful)
+	alone.Play = func(ctx context.Context, namespace string) ([]client.Object, error) {
+		return s.await(ctx, namespace, 4)
+	}
+	alone.Others = func(context.Context, string) error { return broken }
+	if _, err := crash.Explore(t.Context(), alone); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
 	}
 }
