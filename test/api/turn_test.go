@@ -18,7 +18,7 @@ var _ = Describe("a turn", func() {
 		Entry("names its composition", "t", "{compositionRef: {name: ''}, message: hi}", "spec.compositionRef.name"),
 		Entry("names its composition shortly", "t", "{compositionRef: {name: "+strings.Repeat("c", 254)+"}, message: hi}",
 			"spec.compositionRef.name", "253"),
-		Entry("has a message", "t", "{compositionRef: {name: c}}", "spec.message: Required value"),
+		Entry("has a message", "t", "{compositionRef: {name: c}}", "exactly one of `message` and `prompt` must be set"),
 		Entry("has a message that says something", "t", "{compositionRef: {name: c}, message: ''}", "spec.message"),
 		Entry("has a message that is not blank", "t", `{compositionRef: {name: c}, message: " \n\t"}`, "spec.message", "must not be blank"),
 		Entry("has a message of many lines", "t", `{compositionRef: {name: c}, message: "\n\n a\n"}`),

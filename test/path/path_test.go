@@ -84,14 +84,18 @@ var _ = Describe("the main path", func() {
 		Expect(pick[*api.WorkflowRun](objects).Status.Outcome).To(Equal("patch"))
 	})
 
-	It("ends the same wherever the operator is stopped", func(ctx SpecContext) {
+	It("ends the same, with one effect each, whatever happens to the operator", func(ctx SpecContext) {
 		outcome, err := crash.Explore(ctx, crash.Scenario{
 			Config: env.Operator,
 			World:  makeWorld,
 			Start:  runOperator,
+			Others: func(ctx context.Context, namespace string) error { return nodeOf(namespace).Run(ctx) },
 			Play: func(ctx context.Context, namespace string) ([]client.Object, error) {
-				return story{namespace: namespace, playbook: tolerant}.walk(ctx)
+				return nil, story{namespace: namespace, playbook: tolerant}.acts(ctx)
 			},
+			Ending:    ending,
+			Kinds:     crash.Faults(),
+			Every:     crash.Sampled(9),
 			Normalize: forgetChance,
 			Log:       func(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) },
 		})

@@ -47,16 +47,20 @@ type story struct {
 // walk plays everybody but the operator: the people, and the node.
 func (s story) walk(ctx context.Context) ([]client.Object, error) {
 	nodeCtx, stop := context.WithCancel(ctx)
-	s.node = &kubelet.Kubelet{Client: admin, Namespace: s.namespace, Programs: programs, Log: GinkgoWriter}
+	s.node = nodeOf(s.namespace)
 	ended := make(chan error, 1)
 	go func() { ended <- s.node.Run(nodeCtx) }()
 	err := s.acts(ctx)
 	var objects []client.Object
 	if err == nil {
-		objects, err = s.ending(ctx)
+		objects, err = ending(ctx, s.namespace)
 	}
 	stop()
 	return objects, errors.Join(err, <-ended)
+}
+
+func nodeOf(namespace string) *kubelet.Kubelet {
+	return &kubelet.Kubelet{Client: admin, Namespace: namespace, Programs: programs, Log: GinkgoWriter}
 }
 
 func (s story) acts(ctx context.Context) error {
@@ -163,13 +167,13 @@ func (s story) rest(ctx context.Context) error {
 }
 
 // ending is every object of the path as it is in the end.
-func (s story) ending(ctx context.Context) ([]client.Object, error) {
+func ending(ctx context.Context, namespace string) ([]client.Object, error) {
 	var objects []client.Object
 	for _, list := range []client.ObjectList{
 		&api.CompositionList{}, &api.TurnList{}, &api.AgentSessionList{}, &api.WorkflowRunList{}, &api.HumanTaskList{},
 		&appsv1.ControllerRevisionList{}, &corev1.PodList{}, &corev1.SecretList{}, &networkingv1.NetworkPolicyList{},
 	} {
-		if err := admin.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+		if err := admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, err
 		}
 		err := apimeta.EachListItem(list, func(item runtime.Object) error {

@@ -3,7 +3,6 @@ package path
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,18 +17,8 @@ import (
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 )
 
-// address of the gateway. One process at a time serves there: one that replaces
-// another serves where that one did, as a Service would have it.
-var address string
-
-// findAddress reserves the gateway's address for the suite.
-func findAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
-}
+// service leads to the gateways of the processes.
+var service *front
 
 // makeWorld gives a play a namespace of its own.
 func makeWorld(ctx context.Context) (string, error) {
@@ -42,6 +31,11 @@ func makeWorld(ctx context.Context) (string, error) {
 
 // runOperator runs controllers and gateway for one namespace until ctx ends.
 func runOperator(ctx context.Context, cfg *rest.Config, namespace string) error {
+	address, leave, err := service.join()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	cacheOptions := operator.CacheOptions()
 	cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	shutdown := 5 * time.Second
@@ -58,7 +52,7 @@ func runOperator(ctx context.Context, cfg *rest.Config, namespace string) error 
 		return fmt.Errorf("create manager: %w", err)
 	}
 	gateway := controllers.GatewayOptions{
-		URL: "https://" + address + "/api/v1", CA: keeper.CA, Namespace: "axiom-system",
+		URL: "https://" + service.address() + "/api/v1", CA: keeper.CA, Namespace: "axiom-system",
 		PodLabels: map[string]string{"control-plane": "controller-manager"}, Port: 8443,
 	}
 	err = operator.SetupLoops(mgr, operator.Options{

@@ -56,8 +56,12 @@ var _ = BeforeSuite(func() {
 	out, err := build.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 
-	address, err = findAddress()
+	service, err = newFront()
 	Expect(err).NotTo(HaveOccurred())
+	go func() {
+		defer GinkgoRecover()
+		Expect(service.serve(ctx)).To(Succeed())
+	}()
 
 	By("starting the API server with admission")
 	env, err = testenv.Start(testenv.Options{Webhooks: true})

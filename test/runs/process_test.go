@@ -21,6 +21,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/controllers"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/testing/crash"
 )
 
 // process is a manager with the controllers that runs need, for one namespace.
@@ -30,11 +31,16 @@ type process struct {
 	before func(*http.Request)
 	// after is called with the status code of each answer; may be nil.
 	after func(*http.Request, int)
+	// curtain hides a resource from the process's cache; may be nil.
+	curtain *crash.Curtain
 }
 
 func (p process) start(ctx context.Context, cfg *rest.Config, namespace string) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { return watched{base, p} })
+	if p.curtain != nil {
+		cfg.Wrap(p.curtain.Wrap)
+	}
 	mgr, err := p.manager(cfg, namespace)
 	if err != nil {
 		return err

@@ -249,9 +249,10 @@ var _ = Describe("A run that runs a script", func() {
 		Entry("no object as output", func(w *world, _ *api.WorkflowRun, pod *corev1.Pod) {
 			Expect(w.reports(pod, `{"exitCode":0,"error":{"code":"INVALID_RESULT","message":"a list"}}`)).To(Succeed())
 		}, "INVALID_RESULT"),
-		Entry("its eviction", func(w *world, _ *api.WorkflowRun, pod *corev1.Pod) {
+		Entry("its eviction", func(w *world, run *api.WorkflowRun, pod *corev1.Pod) {
 			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
 			Expect(admin.Status().Update(w.ctx, pod)).To(Succeed())
+			w.advance(time.Minute, run)
 		}, "POD_LOST"),
 		Entry("somebody who deleted it", func(w *world, _ *api.WorkflowRun, pod *corev1.Pod) {
 			w.podEnds(pod, 137)
@@ -291,7 +292,6 @@ var _ = Describe("A run that runs a script", func() {
 		Entry("for an action type with errors", `[{name: assess, mode: script}]`, `{"ref":"a"}`, "INVALID_ACTION_TYPE"),
 		Entry("for inputs that break the contract", assess, `{}`, "INPUT_CONTRACT"),
 		Entry("for an input of the wrong type", assess, `{"ref":{}}`, "INPUT_CONTRACT"),
-		Entry("for a mode that runs cannot do", `[{name: assess, mode: agent, agent: {promptTemplate: x}}]`, `{"ref":"a"}`, "INVALID_ACTION_TYPE"),
 		Entry("for a Secret without the label",
 			strings.Replace(assess, `value: "$(HOME)"`, "secretKeyRef: {name: unlabelled, key: k}", 1), `{"ref":"a"}`, "SECRET_UNUSABLE"),
 	)

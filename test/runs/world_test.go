@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -32,9 +34,18 @@ type world struct {
 
 // newWorld makes a namespace whose clock stands still until it is advanced.
 func newWorld(ctx context.Context) *world {
+	GinkgoHelper()
+	w, err := makeWorld(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return w
+}
+
+func makeWorld(ctx context.Context) (*world, error) {
 	ns := testenv.Namespace("runs")
-	Expect(admin.Create(ctx, ns)).To(Succeed())
-	return &world{ctx: ctx, namespace: ns.Name, clock: clocktesting.NewFakePassiveClock(time.Now())}
+	if err := admin.Create(ctx, ns); err != nil {
+		return nil, err
+	}
+	return &world{ctx: ctx, namespace: ns.Name, clock: clocktesting.NewFakePassiveClock(time.Now())}, nil
 }
 
 // operate starts the operator for the world and stops it with the spec, or
@@ -115,6 +126,69 @@ func (w *world) opens(run *api.WorkflowRun, activation string, child client.Obje
 	return open
 }
 
+// awaits waits until the activation is at an attempt.
+func (w *world) awaits(run *api.WorkflowRun, activation string, attempt int32) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		open := branchOf(w.fresh(run), activation)
+		g.Expect(open).NotTo(BeNil(), "%s", show(run.Status))
+		g.Expect(open.Attempt).To(Equal(attempt))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// attempts waits until the activation is at an attempt whose pod exists, into
+// which it is read.
+func (w *world) attempts(run *api.WorkflowRun, activation string, attempt int32, pod *corev1.Pod) {
+	GinkgoHelper()
+	w.awaits(run, activation, attempt)
+	w.opens(run, activation, pod)
+}
+
+// closes waits until the activation is not open any more.
+func (w *world) closes(run *api.WorkflowRun, activation string) {
+	GinkgoHelper()
+	Eventually(func() *api.ActiveBranch { return branchOf(w.fresh(run), activation) }).WithTimeout(patience).Should(BeNil())
+}
+
+// staysAt wants the activation to be open for a while.
+func (w *world) staysAt(run *api.WorkflowRun, activation string) {
+	GinkgoHelper()
+	Consistently(func() *api.ActiveBranch { return branchOf(w.fresh(run), activation) }).WithTimeout(300 * time.Millisecond).ShouldNot(BeNil())
+}
+
+// hasTask tells whether the task of an open activation exists.
+func (w *world) hasTask(run *api.WorkflowRun, activation string) bool {
+	open := branchOf(run, activation)
+	return open != nil && open.Child != nil && admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: open.Child.Name}, &api.HumanTask{}) == nil
+}
+
+// saysWaiting waits until the condition Waiting has a message.
+func (w *world) saysWaiting(run *api.WorkflowRun, message string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		waiting := apimeta.FindStatusCondition(w.fresh(run).Status.Conditions, api.ConditionWaiting)
+		g.Expect(waiting).NotTo(BeNil())
+		g.Expect(waiting.Message).To(Equal(message))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func (w *world) cancels(run *api.WorkflowRun) {
+	GinkgoHelper()
+	w.changes(run, `{"spec":{"cancel":true}}`)
+}
+
+func (w *world) resumes(run *api.WorkflowRun, requests int) {
+	GinkgoHelper()
+	w.changes(run, fmt.Sprintf(`{"spec":{"resumeRequests":%d}}`, requests))
+}
+
+func (w *world) changes(object client.Object, patch string) {
+	GinkgoHelper()
+	Expect(admin.Patch(w.ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+}
+
+func explicitly(run *api.WorkflowRun) { run.Spec.ResumePolicy = api.ResumeExplicit }
+
 func branchOf(run *api.WorkflowRun, activation string) *api.ActiveBranch {
 	if run.Status.Instance == nil {
 		return nil
@@ -176,7 +250,7 @@ func (w *world) reports(pod *corev1.Pod, result string) error {
 func (w *world) advance(d time.Duration, object client.Object) {
 	GinkgoHelper()
 	w.clock.SetTime(w.clock.Now().Add(d))
-	Expect(w.touch(object)).To(Succeed())
+	Expect(client.IgnoreNotFound(w.touch(object))).To(Succeed())
 }
 
 func (w *world) touch(object client.Object) error {
@@ -218,6 +292,14 @@ func (w *world) isGone(object client.Object) func() bool {
 	return func() bool {
 		return apierrors.IsNotFound(admin.Get(w.ctx, client.ObjectKeyFromObject(object), object))
 	}
+}
+
+// asJSON turns YAML into JSON.
+func asJSON(text string) string {
+	GinkgoHelper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	Expect(err).NotTo(HaveOccurred())
+	return string(data)
 }
 
 func show(v any) string {

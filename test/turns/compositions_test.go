@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +22,7 @@ var _ = Describe("A composition", func() {
 		w.operate()
 	})
 
-	It("is idle when it is fresh, with all its conditions", func() {
+	It("workbench 5: is idle when it is fresh, no current or pending turn, all conditions with observedGeneration", func() {
 		comp := w.compose("triage")
 		w.rests(comp, "")
 		for _, kind := range []string{"Ready", "Valid", "AgentReady", "TurnPending", "Reconciled"} {
@@ -76,7 +77,7 @@ var _ = Describe("A composition", func() {
 		}))
 	})
 
-	It("attributes an edit to the turn that it names, once", func() {
+	It("workbench 3: attributes an edit to the turn that it names anew, and not a later one that keeps the name; 422 for an unknown turn", func() {
 		comp := w.compose("triage")
 		turn := w.asks("t-1", comp)
 		w.works(turn, w.session(comp))
@@ -98,9 +99,11 @@ var _ = Describe("A composition", func() {
 			And(HaveField("Name", "a"), HaveField("LastAuthor", api.AuthorAI), HaveField("LastTurn", "t-1")),
 			And(HaveField("Name", "b"), HaveField("LastAuthor", api.AuthorUser), HaveField("LastTurn", "")),
 		))
+		comp.Annotations[api.AnnotationTurn] = "nobody"
+		Expect(apierrors.IsInvalid(bob.Update(w.ctx, comp))).To(BeTrue())
 	})
 
-	It("keeps as much history as it shall, and what a run executes", func() {
+	It("workbench 7: keeps as much history as it shall, and the snapshots that a run pins", func() {
 		comp := w.compose("triage", func(comp *api.Composition) { comp.Spec.RevisionHistoryLimit = 2 })
 		w.rests(comp, "")
 		pinned := comp.Status.Snapshot

@@ -2,13 +2,14 @@ package turns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,18 +34,17 @@ func scenario(play func(w *world, comp *api.Composition)) crash.Scenario {
 		Start: func(ctx context.Context, cfg *rest.Config, namespace string) error {
 			return process{clock: worlds[namespace].clock}.start(ctx, cfg, namespace)
 		},
-		Play: func(ctx context.Context, namespace string) (objects []client.Object, err error) {
+		Play: func(ctx context.Context, namespace string) ([]client.Object, error) {
 			w := worlds[namespace]
 			w.ctx = ctx
-			err = InterceptGomegaFailure(func() {
+			return nil, InterceptGomegaFailure(func() {
 				comp := &api.Composition{ObjectMeta: w.meta("triage")}
 				comp.Spec.Workflow = rawOf(workflow.Blank("triage"))
 				Expect(alice.Create(ctx, comp)).To(Succeed())
 				play(w, comp)
-				objects = w.ending()
 			})
-			return objects, err
 		},
+		Ending:    ending,
 		Normalize: forgetAttempts,
 		Log: func(format string, args ...any) {
 			_, _ = fmt.Fprintf(GinkgoWriter, format+"\n", args...)
@@ -53,26 +53,23 @@ func scenario(play func(w *world, comp *api.Composition)) crash.Scenario {
 }
 
 // ending is what the world comes to.
-func (w *world) ending() []client.Object {
-	GinkgoHelper()
-	comps, found, sessions, history := &api.CompositionList{}, &api.TurnList{}, &api.AgentSessionList{}, &appsv1.ControllerRevisionList{}
-	for _, list := range []client.ObjectList{comps, found, sessions, history} {
-		Expect(admin.List(w.ctx, list, client.InNamespace(w.namespace))).To(Succeed())
-	}
+func ending(ctx context.Context, namespace string) ([]client.Object, error) {
 	var objects []client.Object
-	for i := range comps.Items {
-		objects = append(objects, &comps.Items[i])
+	for _, list := range []client.ObjectList{
+		&api.CompositionList{}, &api.TurnList{}, &api.AgentSessionList{}, &appsv1.ControllerRevisionList{},
+	} {
+		if err := admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			objects = append(objects, item.(client.Object))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	for i := range found.Items {
-		objects = append(objects, &found.Items[i])
-	}
-	for i := range sessions.Items {
-		objects = append(objects, &sessions.Items[i])
-	}
-	for i := range history.Items {
-		objects = append(objects, &history.Items[i])
-	}
-	return objects
+	return objects, nil
 }
 
 // forgetAttempts removes what may differ: a retry may take another number of
@@ -87,7 +84,7 @@ var _ = Describe("An operator that dies at any write", func() {
 	explore := func(ctx context.Context, every int, play func(w *world, comp *api.Composition)) {
 		GinkgoHelper()
 		story := scenario(play)
-		story.Every = every
+		story.Kinds, story.Every = crash.Faults(), crash.Sampled(every)
 		outcome, err := crash.Explore(ctx, story)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(outcome.Report()).To(BeEmpty())
@@ -96,7 +93,7 @@ var _ = Describe("An operator that dies at any write", func() {
 	}
 
 	It("comes to the same end with a turn that is accepted", func(ctx SpecContext) {
-		explore(ctx, 1, func(w *world, comp *api.Composition) {
+		explore(ctx, 8, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
 			w.works(turn, session, "First", "Result")
@@ -105,12 +102,11 @@ var _ = Describe("An operator that dies at any write", func() {
 			Expect(w.decides(turn, api.ResolutionAccepted)).To(Succeed())
 			w.reaches(turn, api.TurnApplied)
 			w.rests(fresh(w, comp), "")
-			w.settles(comp, session)
 		})
-	}, SpecTimeout(20*time.Minute))
+	}, SpecTimeout(time.Hour))
 
 	It("comes to the same end with a pod that is lost and a turn that fails", func(ctx SpecContext) {
-		explore(ctx, 1, func(w *world, comp *api.Composition) {
+		explore(ctx, 8, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
 			w.reaches(turn, api.TurnWorking)
@@ -122,12 +118,62 @@ var _ = Describe("An operator that dies at any write", func() {
 			w.loses(w.pod(session, 2))
 			w.reaches(turn, api.TurnFailed)
 			w.rests(comp, "")
-			w.settles(comp, session)
 		})
-	}, SpecTimeout(20*time.Minute))
+	}, SpecTimeout(time.Hour))
+
+	It("comes to the same end with items that are written, left half done and undone", func(ctx SpecContext) {
+		explore(ctx, 8, func(w *world, comp *api.Composition) {
+			session := w.session(comp)
+			turn := w.asks("t-1", comp)
+			w.reaches(turn, api.TurnWorking)
+			w.takes(session)
+			w.upserts(turn, toolItem("a"), toolOf("a", "1"))
+			w.writes(turn, toolItem("b"), toolOf("b", "1"), func(step int) bool { return step == 1 })
+			w.proposes(turn, renameTo("end-1", "Result"))
+			w.ends(session, api.PromptResult{Outcome: api.OutcomeCompleted})
+			w.reaches(turn, api.TurnAwaitingResolution)
+			w.rests(comp, "t-1")
+			Expect(w.decides(turn, api.ResolutionAccepted)).To(Succeed())
+			w.reaches(turn, api.TurnApplied)
+			w.rests(fresh(w, comp), "")
+			Expect(w.undoes(bob, turn)).To(Succeed())
+			w.reaches(turn, api.TurnUndone)
+			w.rests(fresh(w, comp), "")
+		})
+	}, SpecTimeout(time.Hour))
+
+	It("comes to the same end with staged items, and a stale turn that is repeated", func(ctx SpecContext) {
+		explore(ctx, 8, func(w *world, comp *api.Composition) {
+			w.changes(alice, comp, onStaged)
+			session := w.session(comp)
+			turn := w.asks("t-1", comp)
+			w.reaches(turn, api.TurnWorking)
+			w.takes(session)
+			w.upserts(turn, toolItem("a"), toolOf("a", "1"))
+			w.proposes(turn, renameTo("end-1", "Result"))
+			w.ends(session, api.PromptResult{Outcome: api.OutcomeCompleted})
+			w.rests(comp, "t-1")
+			w.edits(alice, comp, "start-1", "Begin")
+			Expect(w.decides(turn, api.ResolutionAccepted)).To(Succeed())
+			retry := w.turn("t-1-retry", comp)
+			sees(w, turn, func(g Gomega, turn *api.Turn) { g.Expect(turn.Status.Retry).To(Equal(retry.Name)) })
+			w.reaches(retry, api.TurnWorking)
+			w.hasPrompt(session, retry)
+			if fresh(w, session).Status.Prompt.State == api.PromptQueued {
+				w.takes(session)
+			}
+			w.upserts(retry, toolItem("a"), toolOf("a", "2"))
+			w.proposes(retry, renameTo("end-1", "Retried"))
+			w.ends(session, api.PromptResult{Outcome: api.OutcomeCompleted})
+			w.rests(fresh(w, comp), retry.Name)
+			Expect(w.decides(retry, api.ResolutionAccepted)).To(Succeed())
+			w.reaches(retry, api.TurnApplied)
+			w.rests(fresh(w, comp), "")
+		})
+	}, SpecTimeout(time.Hour))
 
 	It("comes to the same end with turns that are deleted, superseded and detected", func(ctx SpecContext) {
-		explore(ctx, 3, func(w *world, comp *api.Composition) {
+		explore(ctx, 9, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			deleted := w.asks("t-1", comp)
 			w.reaches(deleted, api.TurnWorking)
@@ -147,21 +193,6 @@ var _ = Describe("An operator that dies at any write", func() {
 			w.edits(alice, comp, "end-1", "Newer")
 			w.reaches(newer, api.TurnApplied)
 			w.rests(fresh(w, comp), "")
-			w.settles(comp, session)
 		})
-	}, SpecTimeout(20*time.Minute))
+	}, SpecTimeout(time.Hour))
 })
-
-// settles waits until what the composition says of its session is the last word.
-func (w *world) settles(comp *api.Composition, session *api.AgentSession) {
-	GinkgoHelper()
-	Eventually(func() error {
-		fresh(w, session)
-		fresh(w, comp)
-		said := reasonOf(comp.Status.Conditions, api.ConditionAgentReady)
-		if session.Status.CurrentTurn != "" || said != string(session.Status.Phase) || session.Status.Prompt.State != api.PromptDone {
-			return errors.New("the session is not at rest")
-		}
-		return nil
-	}).WithTimeout(patience).Should(Succeed())
-}

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
@@ -60,8 +61,7 @@ var _ = Describe("A result", func() {
 		generation := comp.Generation
 		Expect(w.decides(turn, api.ResolutionAccepted)).To(Succeed())
 		w.reaches(turn, api.TurnStale)
-		w.rests(fresh(w, comp), "")
-		Expect(comp.Generation).To(Equal(generation))
+		Expect(fresh(w, comp).Generation).To(Equal(generation))
 		Expect(reasonOf(turn.Status.Conditions, "Resolved")).To(Equal("BaseChanged"))
 		Expect(turn.Status.Detail).To(And(ContainSubstring(turn.Status.BaseRevision), ContainSubstring(comp.Status.WorkflowRevision)))
 		w.hears(comp, "TurnStale", "turn t-1 no longer fits the workflow")
@@ -98,19 +98,21 @@ var _ = Describe("A result", func() {
 		Expect(reasonOf(turn.Status.Conditions, "Resolved")).To(Equal("Declared"))
 	})
 
-	It("is decided on once", func() {
-		Expect(w.decides(turn, api.ResolutionRejected)).To(Succeed())
-		w.reaches(turn, api.TurnRejected)
+	It("workbench 18: is decided on once: Applied clears what is pending, and a decision elsewhere is 409 and changes no other turn", func() {
+		Expect(w.decides(turn, api.ResolutionApplied)).To(Succeed())
+		w.reaches(turn, api.TurnApplied)
+		w.rests(fresh(w, comp), "")
 		other := w.asks("t-2", comp)
 		w.reaches(other, api.TurnWorking)
 		err := w.decides(other.DeepCopy(), api.ResolutionAccepted)
 		Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 		Expect(err).To(MatchError(ContainSubstring("Working")))
 		Expect(w.decides(turn.DeepCopy(), api.ResolutionAccepted)).NotTo(Succeed())
-		Expect(fresh(w, turn).Status.State).To(Equal(api.TurnRejected))
+		Expect(fresh(w, turn).Status.State).To(Equal(api.TurnApplied))
+		Expect(fresh(w, other).Status.State).To(Equal(api.TurnWorking))
 	})
 
-	It("is applied unasked when kubectl applies it", func() {
+	It("workbench 19: is applied unasked when kubectl applies it", func() {
 		manifest := func(endName string) string {
 			doc := documentOf(comp)
 			doc["nodes"].([]any)[1].(map[string]any)["name"] = endName
@@ -133,14 +135,14 @@ var _ = Describe("A result", func() {
 		Expect(w.history(comp)).To(ContainElement(entry{comp.Generation, "workflow/triage", "ai t-1 bob"}))
 	})
 
-	It("gives way to a newer one", func() {
+	It("workbench 20: gives way to a newer one, as superseded and without a retry", func() {
 		newer := proposed("a-newer", "Newer")
 		w.reaches(newer, api.TurnAwaitingResolution)
 		w.reaches(turn, api.TurnStale)
 		w.rests(comp, "a-newer")
 		Expect(reasonOf(turn.Status.Conditions, "Resolved")).To(Equal("Superseded"))
 		list := &api.TurnList{}
-		Expect(admin.List(w.ctx, list)).To(Succeed())
+		Expect(admin.List(w.ctx, list, client.InNamespace(w.namespace))).To(Succeed())
 		for _, other := range list.Items {
 			Expect(strings.HasSuffix(other.Name, "-retry")).To(BeFalse(), other.Name)
 		}
@@ -148,7 +150,7 @@ var _ = Describe("A result", func() {
 		w.reaches(newer, api.TurnApplied)
 	})
 
-	It("is applied by the operator where the policy says so, and only on its base", func() {
+	It("workbench 21: is applied by the operator where the policy says so, and only on its base", func() {
 		Expect(w.decides(turn, api.ResolutionRejected)).To(Succeed())
 		w.rests(comp, "")
 		w.changes(alice, comp, func(comp *api.Composition) { comp.Spec.Agent.ChangeSetPolicy = api.ChangeSetAutomatic })
@@ -164,8 +166,7 @@ var _ = Describe("A result", func() {
 		w.edits(alice, comp, "start-1", "Begin")
 		w.works(late, session, "Late")
 		w.reaches(late, api.TurnStale)
-		w.rests(fresh(w, comp), "")
-		Expect(nodeName(comp, "end-1")).To(Equal("Automatic"))
+		Expect(nodeName(fresh(w, comp), "end-1")).To(Equal("Automatic"))
 	})
 
 	It("can be walked to with kubectl alone", func() {

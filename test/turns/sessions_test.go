@@ -25,7 +25,7 @@ var _ = Describe("A session", func() {
 		w.operate()
 	})
 
-	It("has a restricted pod and a closed policy", func() {
+	It("workbench 34: has a restricted pod without a service-account token, and a policy that opens three ways only", func() {
 		comp := w.compose("triage", func(comp *api.Composition) {
 			comp.Spec.Agent.Egress = []api.EgressRule{{CIDR: "203.0.113.0/24", Port: 443}}
 		})
@@ -137,7 +137,7 @@ var _ = Describe("A session", func() {
 		Expect(bob.Create(w.ctx, w.turn("t-2", comp))).To(MatchError(ContainSubstring("is stopped")))
 	})
 
-	It("waits while three others have a pod", func() {
+	It("workbench 35: waits as the fourth, WithinLimit False, while three others have a pod", func() {
 		var comps []*api.Composition
 		for i := range 4 {
 			comp := w.compose(fmt.Sprint("draft-", i))

@@ -31,8 +31,8 @@ type person struct {
 var (
 	env *testenv.Environment
 	// admin prepares, gateway writes what the operator's gateway would; alice
-	// edits compositions, bob too.
-	admin, gateway, alice, bob person
+	// edits compositions, bob too; carol may read everything and write turns.
+	admin, gateway, alice, bob, carol person
 )
 
 func TestTurns(t *testing.T) {
@@ -49,8 +49,12 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	serveAdmission()
 
 	admin, gateway = newPerson(env.Admin), newPerson(env.Operator)
-	alice, bob = addPerson("alice"), addPerson("bob")
-	grantEditors(ctx)
+	alice, bob, carol = addPerson("alice", "editors"), addPerson("bob", "editors"), addPerson("carol", "askers")
+	grant(ctx, "editors", rbacv1.PolicyRule{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	grant(ctx, "askers",
+		rbacv1.PolicyRule{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"turns"}, Verbs: []string{"*"}},
+	)
 })
 
 // serveAdmission has the doors open for all stories, while operators come and go.
@@ -88,24 +92,24 @@ func newPerson(cfg *rest.Config) person {
 	return person{WithWatch: c, kubectl: k}
 }
 
-func addPerson(name string) person {
+func addPerson(name, group string) person {
 	GinkgoHelper()
-	cfg, err := env.User(name, "editors")
+	cfg, err := env.User(name, group)
 	Expect(err).NotTo(HaveOccurred())
 	return newPerson(cfg)
 }
 
-func grantEditors(ctx context.Context) {
+// grant lets a group do what the rules say, and hear of Events.
+func grant(ctx context.Context, group string, rules ...rbacv1.PolicyRule) {
 	GinkgoHelper()
-	role := &rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
-		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"list"}},
-	}}
-	role.Name = "editors"
+	role := &rbacv1.ClusterRole{Rules: append(rules, rbacv1.PolicyRule{
+		APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"list"},
+	})}
+	role.Name = group
 	Expect(admin.Create(ctx, role)).To(Succeed())
 	binding := &rbacv1.ClusterRoleBinding{
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "editors"}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
 	}
 	binding.Name = role.Name
 	Expect(admin.Create(ctx, binding)).To(Succeed())

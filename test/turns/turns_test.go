@@ -39,7 +39,7 @@ var _ = Describe("A turn", func() {
 		session = w.session(comp)
 	})
 
-	It("works once it is created, and its prompt has its message", func() {
+	It("workbench 8: works once it is created, and its prompt starts with the context and ends with the message", func() {
 		w.operate()
 		turn := w.asks("t-1", comp, func(turn *api.Turn) {
 			turn.Spec.Message = "  Keep\n\nme  "

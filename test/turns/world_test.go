@@ -17,6 +17,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -174,9 +175,15 @@ func (w *world) changes(who person, comp *api.Composition, how func(*api.Composi
 
 // decides has bob set a turn's resolution.
 func (w *world) decides(turn *api.Turn, resolution api.Resolution) error {
-	patch := fmt.Sprintf(`{"spec":{"resolution":%q}}`, resolution)
-	return bob.Patch(w.ctx, turn, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return w.resolves(bob, turn, resolution)
 }
+
+func (w *world) resolves(who person, turn *api.Turn, resolution api.Resolution) error {
+	patch := fmt.Sprintf(`{"spec":{"resolution":%q}}`, resolution)
+	return who.Patch(w.ctx, turn, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+func inNamespace(w *world) client.ListOption { return client.InNamespace(w.namespace) }
 
 // renameTo is an operation of a change set.
 func renameTo(node, name string) map[string]any {
@@ -263,6 +270,104 @@ func (w *world) proposes(turn *api.Turn, ops ...any) {
 		turn.Status.WorkingRevision = revision
 		return gateway.Status().Update(w.ctx, turn)
 	})).To(Succeed())
+}
+
+// upserts plays the gateway: the agent writes an item, or removes it if there
+// is no value.
+func (w *world) upserts(turn *api.Turn, item turns.Item, value any) {
+	GinkgoHelper()
+	w.writes(turn, item, value, nil)
+}
+
+// writes is an upsert that ends early if interrupted says so: after the intent,
+// then after the draft was written.
+func (w *world) writes(turn *api.Turn, item turns.Item, value any, interrupted func(step int) bool) {
+	GinkgoHelper()
+	ends := func(step int) bool { return interrupted != nil && interrupted(step) }
+	Eventually(func(g Gomega) {
+		comp := &api.Composition{ObjectMeta: w.meta(turn.Spec.CompositionRef.Name)}
+		g.Expect(gateway.Get(w.ctx, client.ObjectKeyFromObject(comp), comp)).To(Succeed())
+		g.Expect(gateway.Get(w.ctx, client.ObjectKeyFromObject(turn), turn)).To(Succeed())
+		g.Expect(comp.Status.ObservedGeneration).To(Equal(comp.Generation), "what is replaced has its snapshot")
+		write := turns.Write{Item: item, Live: w.live(g, turn, comp, item), Staged: turn.Status.ItemPolicy == api.ItemStaged}
+		if value != nil {
+			write.After = w.keeps(g, turn, item, value)
+		}
+		g.Expect(turns.Intend(&turn.Status, write)).To(Succeed())
+		g.Expect(gateway.Status().Update(w.ctx, turn)).To(Succeed())
+		if write.Staged || ends(1) {
+			return
+		}
+		patch, err := turns.Patch(comp, turns.Edits{
+			Mark: turns.MarkItem(turn, comp.Generation), By: turn.Annotations[api.AnnotationRequestedBy], Items: []turns.Edit{{Item: item, Value: value}},
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(gateway.Patch(w.ctx, comp, client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
+		if ends(2) {
+			return
+		}
+		w.confirms(g, turn, item)
+	}).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+}
+
+func (w *world) confirms(g Gomega, turn *api.Turn, item turns.Item) {
+	g.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := gateway.Get(w.ctx, client.ObjectKeyFromObject(turn), turn); err != nil {
+			return err
+		}
+		turns.Confirm(&turn.Status, item)
+		return gateway.Status().Update(w.ctx, turn)
+	})).To(Succeed())
+}
+
+// live stores what the draft has of an item for the turn, nil for nothing.
+func (w *world) live(g Gomega, turn *api.Turn, comp *api.Composition, item turns.Item) *api.ItemContent {
+	live, err := turns.Live(comp, item)
+	g.Expect(err).NotTo(HaveOccurred())
+	if live == nil {
+		return nil
+	}
+	ref, err := content.Store{Client: gateway}.Put(w.ctx, turn, live.Data)
+	g.Expect(err).NotTo(HaveOccurred())
+	return &api.ItemContent{Revision: live.Revision, Digest: ref.Digest}
+}
+
+func (w *world) keeps(g Gomega, turn *api.Turn, item turns.Item, value any) *api.ItemContent {
+	found, err := turns.ContentOf(item.Type, value)
+	g.Expect(err).NotTo(HaveOccurred())
+	ref, err := content.Store{Client: gateway}.Put(w.ctx, turn, found.Data)
+	g.Expect(err).NotTo(HaveOccurred())
+	return &api.ItemContent{Revision: found.Revision, Digest: ref.Digest}
+}
+
+func toolItem(name string) turns.Item { return turns.Item{Type: api.ItemTool, Name: name} }
+
+// toolOf is a tool whose script tells it from others.
+func toolOf(name, script string) *api.NamedTool {
+	return &api.NamedTool{Name: name, ToolSpec: api.ToolSpec{Description: "A tool", ScriptTemplate: script}}
+}
+
+// scripts are a draft's tools in short.
+func scripts(comp *api.Composition) string {
+	var found []string
+	for _, tool := range comp.Spec.Tools {
+		found = append(found, tool.Name+"="+tool.ScriptTemplate)
+	}
+	return strings.Join(found, " ")
+}
+
+// withTools gives a draft tools, as names and scripts.
+func withTools(pairs ...string) func(*api.Composition) {
+	return func(comp *api.Composition) {
+		for i := 0; i < len(pairs); i += 2 {
+			comp.Spec.Tools = append(comp.Spec.Tools, *toolOf(pairs[i], pairs[i+1]))
+		}
+	}
+}
+
+// undoes has somebody ask for a turn's undo.
+func (w *world) undoes(who person, turn *api.Turn) error {
+	return who.Patch(w.ctx, turn, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"undo":true}}`)))
 }
 
 // works plays an agent that makes one change per name to the end node, and is
