@@ -115,6 +115,14 @@ e2e: ## Walk the demo's path as assertions on a real node.
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each.
 	hack/fuzz
 
+.PHONY: bench-runs
+bench-runs: ## Measure runs against a real API server and write the table and plot; ARGS=--quick for less.
+	go run ./hack/bench/runs --write $(ARGS)
+
+.PHONY: bench-core
+bench-core: ## Measure the pure packages and write the table of docs/performance.md.
+	hack/bench-core
+
 ##@ Tools
 
 $(CONTROLLER_GEN): $(TOOLS)

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// measureCounts counts what the operator does for a chain of 50 human tasks
+// that are answered one after the other.
+func measureCounts(ctx context.Context, w *world) ([]figure, error) {
+	const nodes = 50
+	p, err := w.play(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	before, _, err := w.operator.quiet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.chain(ctx, nodes); err != nil {
+		return nil, err
+	}
+	after, _, err := w.operator.quiet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return countFigures(after.since(before), nodes), nil
+}
+
+func countFigures(stats managerStats, nodes int) []figure {
+	// The start is a step, too.
+	steps := float64(nodes + 1)
+	writes := float64(stats.Requests["PUT workflowruns/status"]) / steps
+	events := float64(stats.Requests["POST events"]+stats.Requests["PATCH events"]) / float64(nodes)
+	reconciles := float64(stats.Reconciles["workflowrun"]) / float64(nodes)
+	return []figure{
+		{measure: "writes of the run per committed step", goal: "≤ 1.05", limit: 1.05, ratio: writes, value: fmt.Sprintf("%.2f", writes)},
+		{measure: "Events per node", goal: "≤ 0.2", limit: 0.2, ratio: events, value: fmt.Sprintf("%.2f", events)},
+		{measure: "reconciles of the run per node", goal: "≤ 1.2", limit: 1.2, ratio: reconciles, value: fmt.Sprintf("%.2f", reconciles)},
+		{measure: "all requests of the operator per node", goal: "", noGoal: true, value: listed(stats.Requests, nodes)},
+		{measure: "all reconciles per node", goal: "", noGoal: true, value: listed(stats.Reconciles, nodes)},
+	}
+}
+
+// listed names counts per node, in order of name.
+func listed(counts map[string]int, nodes int) string {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		texts = append(texts, fmt.Sprintf("%s %.2f", key, float64(counts[key])/float64(nodes)))
+	}
+	return strings.Join(texts, ", ")
+}
