@@ -53,27 +53,35 @@ func separators(data []byte) int {
 	return count
 }
 
+// parseNodes reads the only document that says anything. Templates and tools
+// leave separators with nothing between or behind them.
 func parseNodes(name string, data []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var root, more yaml.Node
-	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, &Error{Name: name, Reason: "the file is empty"}
-	} else if err != nil {
-		return nil, yamlError(name, err)
+	var root *yaml.Node
+	for {
+		var document yaml.Node
+		switch err := decoder.Decode(&document); {
+		case errors.Is(err, io.EOF) && root == nil:
+			return nil, &Error{Name: name, Reason: "the file is empty"}
+		case errors.Is(err, io.EOF):
+			return root, nil
+		case err != nil:
+			return nil, yamlError(name, err)
+		}
+		value := document.Content[0]
+		switch {
+		case isNothing(value):
+		case root != nil:
+			return nil, &Error{Name: name, Position: Position{value.Line, value.Column}, Reason: "the file holds more than one document"}
+		default:
+			root = value
+		}
 	}
-	if err := decoder.Decode(&more); err == nil {
-		return nil, &Error{Name: name, Position: positionOfNode(&more), Reason: "the file holds more than one document"}
-	} else if !errors.Is(err, io.EOF) {
-		return nil, yamlError(name, err)
-	}
-	return root.Content[0], nil
 }
 
-func positionOfNode(n *yaml.Node) Position {
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		n = n.Content[0]
-	}
-	return Position{n.Line, n.Column}
+// isNothing tells an empty document from one that says null.
+func isNothing(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
 }
 
 var yamlLine = regexp.MustCompile(`^(?:line (\d+): )?(.*)$`)
