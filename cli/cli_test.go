@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -346,3 +347,29 @@ func TestBrokenPipe(t *testing.T) {
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// Conditions stay readable in JSON: their < and & are no HTML.
+func TestJSONKeepsConditionsReadable(t *testing.T) {
+	const condition = "context.a < 1 && context.b > 2"
+	flow := write(t, "flow.json", encode(t, map[string]any{
+		"id": "w", "name": "W",
+		"nodes": []any{
+			map[string]any{"id": "s", "type": "start", "name": "S", "config": map[string]any{"inputs": []any{}}},
+			map[string]any{"id": "e", "type": "end", "name": "E", "config": map[string]any{}},
+		},
+		"edges": []any{map[string]any{"id": "x", "source": "s", "target": "e", "condition": condition}},
+	}))
+	changes := write(t, "changes.yaml", "{ops: [{op: updateEdge, id: x, patch: {label: l}, unset: [condition]}]}")
+	script := write(t, "script.yaml", "[start: {a: 0, b: 3}]")
+	for _, args := range [][]string{
+		{"inverse", "-f", flow, "--changeset", changes},
+		{"undo", "--before", flow, "--after", flow, "-f", flow},
+		{"graph", "-f", flow},
+		{"simulate", "-f", flow, "--script", script},
+	} {
+		c := run(t, slices.Concat([]string{"workflow"}, args, []string{"-o", "json"})...)
+		if c.code != cli.ExitOK || !strings.Contains(c.stdout.String(), condition) {
+			t.Errorf("%s: exit code %d, %q is not in\n%s%s", args[0], c.code, condition, c.stdout.String(), c.stderr.String())
+		}
+	}
+}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/apitomy/axiom-operator/cli/terminal"
@@ -35,13 +33,6 @@ func opText(op any) string {
 	return clean(textOf(object["op"])) + " " + valueText(members)
 }
 
-// MarshalJSON writes the change set itself.
-func (x inverseAnswer) MarshalJSON() ([]byte, error) {
-	set := changeset.ChangeSet(x)
-	set.Ops = orEmpty(set.Ops)
-	return json.Marshal(set)
-}
-
 func (a *app) inverse() *cobra.Command {
 	cmd := leaf("inverse -f BEFORE --changeset FILE [-o json]", "Make the change set that takes another one back", `
 Prints the change set that leads from the result of a change set back to the
@@ -62,6 +53,7 @@ workflow it was applied to. Its baseRevision is the revision of that result.
 		if rejection != nil {
 			return a.reject(rejection)
 		}
+		inverse.Ops = orEmpty(inverse.Ops)
 		return a.show(inverseAnswer(inverse))
 	}
 	return cmd

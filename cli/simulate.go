@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -214,9 +213,4 @@ func parkedText(p *page, parked simulate.Parked) string {
 
 func clockText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
-}
-
-// MarshalJSON writes a list, never null.
-func (x simulateAnswer) MarshalJSON() ([]byte, error) {
-	return json.Marshal(orEmpty([]simulate.Element(x)))
 }
