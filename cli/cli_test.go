@@ -373,3 +373,94 @@ func TestJSONKeepsConditionsReadable(t *testing.T) {
 		}
 	}
 }
+
+// Every problem points at the innermost part of the file that is at fault.
+func TestProblemsPointAtTheirParts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want []string
+	}{
+		"members of the wrong type": {
+			text: `
+id: w
+name: W
+nodes:
+- id: a
+  type: action
+  config:
+    retry:
+      maxAttempts: x
+      backoff:
+        factor: x
+    outputs:
+    - {name: ok}
+    - 7
+- id: r
+  type: receive-event
+  config:
+    correlationKey:
+      subscriptionKey: x
+      eventKey: 7
+    outputs:
+    - {contextKey: k, expression: x}
+    - {contextKey: 7}
+edges:
+- id: e
+  source: a
+  target: r
+  label: l
+  priority: high
+`,
+			want: []string{
+				"13:7: error: entry 1 of outputs", "8:20: error: maxAttempts", "10:17: error: backoff.factor",
+				"18:7: error: correlationKey", "22:7: error: entry 1 of outputs", "28:13: error: priority",
+			},
+		},
+		"values that are out of order": {
+			text: `
+id: w
+name: W
+nodes:
+- id: s
+  type: start
+  config:
+    inputs:
+    - {name: ref}
+    - {name: ""}
+- id: a
+  type: action
+  config:
+    retry:
+      maxAttempts: 3
+      backoff:
+        max: PT1S
+- id: h
+  type: human-task
+  config:
+    outputs:
+    - {name: fine}
+    - {name: n, type: number, widget: text, defaultValue: x}
+- id: r
+  type: receive-event
+  config:
+    match:
+    - event.ok == true
+    - event.ok ==
+    correlationKey:
+      subscriptionKey: context.ref
+      eventKey: event.
+`,
+			want: []string{
+				"9:7: warning: entry 1 of inputs", "16:14: error: backoff.max", "22:7: warning: output 1 of type",
+				"22:7: warning: the default of output 1", "28:7: error: match 1", "31:17: error: eventKey",
+			},
+		},
+	} {
+		c := (&call{stdin: tc.text[1:]}).run(t, "workflow", "validate", "-f", "-")
+		for _, want := range tc.want {
+			if !strings.Contains(c.stdout.String(), "<stdin>:"+want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, c.stdout.String())
+			}
+		}
+	}
+}

@@ -116,29 +116,28 @@ func (l *locator) subject(problem workflow.Problem) string {
 var (
 	// entryInMessage is how problems of entries without an id say which they mean.
 	entryInMessage = regexp.MustCompile(`entry (\d+) of (nodes|edges)`)
-	// inputInMessage and outputInMessage are how problems of one of the inputs or
-	// outputs of a node do.
+	// The others are how problems of a part of a node or an edge do.
 	inputInMessage  = regexp.MustCompile(`^input "([^"]+)"`)
-	outputInMessage = regexp.MustCompile(`\boutput (\d+)`)
+	placeInMessage  = regexp.MustCompile(`\b(?:output|match|entry) (\d+)\b`)
+	memberInMessage = regexp.MustCompile(`^([\w.]+) of (?:retry|correlationKey|edge)\b`)
 )
 
-// entryOf is the input or output that a message names, as the end of a path.
-func entryOf(member []any, message string) []any {
-	if len(member) == 0 {
-		return nil
+// detailOf is the part of a member that a message names, as the end of a path.
+func detailOf(message string) []any {
+	if input := inputInMessage.FindStringSubmatch(message); input != nil {
+		return []any{input[1]}
 	}
-	switch member[len(member)-1] {
-	case "inputs":
-		if input := inputInMessage.FindStringSubmatch(message); input != nil {
-			return []any{input[1]}
-		}
-	case "outputs":
-		if output := outputInMessage.FindStringSubmatch(message); output != nil {
-			index, _ := strconv.Atoi(output[1])
-			return []any{index}
+	if place := placeInMessage.FindStringSubmatch(message); place != nil {
+		index, _ := strconv.Atoi(place[1])
+		return []any{index}
+	}
+	var path []any
+	if member := memberInMessage.FindStringSubmatch(message); member != nil {
+		for name := range strings.SplitSeq(member[1], ".") {
+			path = append(path, name)
 		}
 	}
-	return nil
+	return path
 }
 
 // position is where the part at fault begins, or what is around it.
@@ -166,7 +165,7 @@ func (l *locator) at(problem workflow.Problem, list string, indices []int) sourc
 		members = edgeMembers
 	}
 	member := memberOfCode(members, problem.Code)
-	return l.doc.Position(slices.Concat([]any{list, index}, member, entryOf(member, problem.Message))...)
+	return l.doc.Position(slices.Concat([]any{list, index}, member, detailOf(problem.Message))...)
 }
 
 // A codeMember says that codes with a word in them are about a member.
@@ -193,6 +192,8 @@ var (
 		{"NODE_NAME", []any{"name"}},
 		{"NODE_POSITION", []any{"position"}},
 		{"NODE_CONFIG", []any{"config"}},
+		{"WIDGET", []any{"config", "outputs"}},
+		{"DEFAULT_VALUE", []any{"config", "outputs"}},
 		{"ACTION_TYPE", []any{"config", "actionType"}},
 		{"COMPONENT", []any{"config", "component"}},
 		{"TIMEOUT", []any{"config", "timeout"}},
@@ -208,9 +209,7 @@ var (
 		{"DURATION", []any{"config", "duration"}},
 		{"INPUT", []any{"config", "inputs"}},
 		{"OUTPUT", []any{"config", "outputs"}},
-		{"WIDGET", []any{"config", "outputs"}},
 		{"SELECT", []any{"config", "outputs"}},
-		{"DEFAULT_VALUE", []any{"config", "outputs"}},
 	}
 	edgeMembers = []codeMember{
 		{"EDGE_ID", []any{"id"}},
