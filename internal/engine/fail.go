@@ -41,13 +41,17 @@ func Abort(in Instance, f Failure, now time.Time) Step {
 	return s.end()
 }
 
-// Cancel ends the run at somebody's wish. The reason stands in the entries of what was open.
+// Cancel ends the run at somebody's wish. The reason, if there is one, stands in the entries of what was open.
 func Cancel(in Instance, reason string, now time.Time) Step {
 	s := copyOf(in, now)
 	if s.Status.IsTerminal() {
 		return s.refuse(ReasonTerminal)
 	}
-	s.closeAll(&Failure{Message: shorten(reason)})
+	var why *Failure
+	if reason != "" {
+		why = &Failure{Message: shorten(reason)}
+	}
+	s.closeAll(why)
 	s.Status = StatusCancelled
 	return s.end()
 }

@@ -205,3 +205,12 @@ func TestCancel(t *testing.T) {
 	s.do(func(in engine.Instance) engine.Step { return engine.Cancel(in, "", s.now) })
 	s.wantReason(engine.ReasonTerminal)
 }
+
+func TestCancelWithoutReason(t *testing.T) {
+	s := tell(t, flow(forkNodes, forkEdges), "{}")
+	s.do(func(in engine.Instance) engine.Step { return engine.Cancel(in, "", s.now) })
+	s.wantStatus(engine.StatusCancelled)
+	if e := s.entry("a#1"); e.Outcome != engine.OutcomeCancelled || e.Error != nil {
+		t.Errorf("entry = %+v", e)
+	}
+}
