@@ -205,7 +205,7 @@ func TestUsageErrors(t *testing.T) {
 		"an event that is a list":   {[]string{"expression", "eval", "--scope", "action-input", "--expression", "1", "--event", "failing.yaml"}, "an object is expected"},
 		"a form that is a list":     {[]string{"form", "check", "--schema", "failing.yaml", "--answer", "answer.json"}, "an object is expected"},
 		"a missing answer":          {[]string{"form", "check", "--schema", "form.yaml", "--answer", "gone"}, "no such file"},
-		"a workflow as a form":      {[]string{"form", "check", "--schema", "after.yaml", "--answer", "answer.json"}, `after.yaml:3:14: a human task has no "description", only form`},
+		"a workflow as a form":      {[]string{"form", "check", "--schema", "after.yaml", "--answer", "answer.json"}, `after.yaml:3:14: a human task has no "description", only assignees, expiresAfter, form`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := (&call{stdin: "{id: w, name: W}"}).run(t, tc.args...)
@@ -222,20 +222,27 @@ func TestUsageErrors(t *testing.T) {
 func TestForms(t *testing.T) {
 	t.Chdir("testdata")
 	for schema, want := range map[string]string{
-		"form: 7":                                "<stdin>:1:7: form must be an object, this is a number",
-		"form: {fields: 7}":                      "<stdin>:1:16: fields must be a list, this is a number",
-		"form: {fields: [{name: a}, {name: }]}":  "<stdin>:1:28: a field must be an object with a name",
-		"form: {fields: [x]}":                    "<stdin>:1:17: a field must be an object with a name",
-		"form: {fields: []}\nresponseSchema: {}": "<stdin>:2:17: form and responseSchema exclude each other",
-		"kind: HumanTask":                        "<stdin>:1:1: the HumanTask has no spec",
-		"kind: HumanTask\nspec: []":              "<stdin>:2:7: an object is expected, this is a list",
+		"form: 7":                               "<stdin>:1:7: form must be an object, this is a number",
+		"form: {fields: 7}":                     "<stdin>:1:16: fields must be a list, this is a number",
+		"form: {fields: [{name: a}, {name: }]}": "<stdin>:1:28: a field must have a name",
+		"form: {fields: [x]}":                   "<stdin>:1:17: a field must be an object, this is text",
+		"form: {felds: []}":                     `<stdin>:1:15: a form has no "felds", only fields`,
+		"form: {fields: [{name: a, type: 7}]}":  "<stdin>:1:33: type must be text, this is a number",
+		"form: {fields: [{name: a}, {name: b, required: 'true'}]}":         "<stdin>:1:48: required must be a boolean, this is text",
+		"form: {fields: [{name: a, requird: true}]}":                       `<stdin>:1:36: a field has no "requird", only defaultValue, description, label, name, options, required, type, widget`,
+		"form: {fields: [{name: a, options: now}]}":                        "<stdin>:1:36: options must be a list, this is text",
+		"form: {fields: [{name: a, options: [{value: now}, {value: 7}]}]}": "<stdin>:1:59: value must be text, this is a number",
+		"form: {fields: [{name: a, options: [now]}]}":                      "<stdin>:1:37: an option must be an object, this is text",
+		"form: {fields: []}\nresponseSchema: {}":                           "<stdin>:2:17: form and responseSchema exclude each other",
+		"kind: HumanTask":                                                  "<stdin>:1:1: the HumanTask has no spec",
+		"kind: HumanTask\nspec: []":                                        "<stdin>:2:7: a human task must be an object, this is a list",
 	} {
 		c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json")
 		if got := c.stderr.String(); c.code != cli.ExitUsage || got != "axiom: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, want %q", schema, c.code, got, want)
 		}
 	}
-	for _, schema := range []string{"{}", "form: {}", "form: {fields: []}", "kind: HumanTask\nspec: {runRef: {name: a}}"} {
+	for _, schema := range []string{"{}", "form: {}", "form: {fields: []}", "form: {fields: [{name: a, type: , options: , defaultValue: 7}]}", "kind: HumanTask\nspec: {runRef: {name: a}}"} {
 		if c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json"); c.code != cli.ExitOK {
 			t.Errorf("%s: exit code %d, %s", schema, c.code, c.stderr.String())
 		}

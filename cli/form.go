@@ -102,43 +102,79 @@ func (a *app) loadForm(path string) (form.Spec, error) {
 	return formOf(doc)
 }
 
-var taskMembers = []string{"form", "responseSchema", "runRef", "humanContext", "assignees", "expiresAfter"}
+// Members of a task's spec and of what is in it, with what source.Describe calls
+// their values; an empty text stands for any.
+var (
+	taskMembers = map[string]string{
+		"form": "an object", "responseSchema": "", "runRef": "", "humanContext": "", "assignees": "", "expiresAfter": "",
+	}
+	formMembers  = map[string]string{"fields": "a list"}
+	fieldMembers = map[string]string{
+		"name": "text", "type": "text", "widget": "text", "label": "text", "description": "text",
+		"required": "a boolean", "defaultValue": "", "options": "a list",
+	}
+	optionMembers = map[string]string{"label": "text", "value": "text"}
+)
 
 func formOf(doc *source.Document) (form.Spec, error) {
-	object, err := doc.Object()
+	task, err := membersOf(doc, nil, "a human task", taskMembers)
 	if err != nil {
 		return form.Spec{}, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if !slices.Contains(taskMembers, name) {
-			return form.Spec{}, doc.Errorf([]any{name}, "a human task has no %q, only %s", name, strings.Join(taskMembers, ", "))
-		}
-	}
-	schema := object["responseSchema"]
-	if schema != nil && object["form"] != nil {
+	schema := task["responseSchema"]
+	switch {
+	case task["form"] == nil:
+		return form.Spec{ResponseSchema: schema}, nil
+	case schema != nil:
 		return form.Spec{}, doc.Errorf([]any{"responseSchema"}, "form and responseSchema exclude each other")
 	}
-	fields, err := fieldsOf(doc, object["form"])
-	return form.Spec{Fields: fields, ResponseSchema: schema}, err
-}
-
-func fieldsOf(doc *source.Document, v any) ([]form.Field, error) {
-	if v == nil {
-		return nil, nil
+	asked, err := membersOf(doc, []any{"form"}, "a form", formMembers)
+	if err != nil {
+		return form.Spec{}, err
 	}
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil, doc.Errorf([]any{"form"}, "form must be an object, this is %s", source.Describe(v))
-	}
-	list, ok := object["fields"].([]any)
-	if !ok && object["fields"] != nil {
-		return nil, doc.Errorf([]any{"form", "fields"}, "fields must be a list, this is %s", source.Describe(object["fields"]))
-	}
-	for i, entry := range list {
-		field, _ := entry.(map[string]any)
-		if strings.TrimSpace(textOf(field["name"])) == "" {
-			return nil, doc.Errorf([]any{"form", "fields", i}, "a field must be an object with a name")
+	fields, _ := asked["fields"].([]any)
+	for i := range fields {
+		if err := checkField(doc, []any{"form", "fields", i}); err != nil {
+			return form.Spec{}, err
 		}
 	}
-	return form.FieldsOf(list), nil
+	return form.Spec{Fields: form.FieldsOf(fields)}, nil
+}
+
+func checkField(doc *source.Document, path []any) error {
+	field, err := membersOf(doc, path, "a field", fieldMembers)
+	switch {
+	case err != nil:
+		return err
+	case strings.TrimSpace(textOf(field["name"])) == "":
+		return doc.Errorf(path, "a field must have a name")
+	}
+	options, _ := field["options"].([]any)
+	for i := range options {
+		if _, err := membersOf(doc, slices.Concat(path, []any{"options", i}), "an option", optionMembers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// membersOf is the object at a path, of which only the known members may be
+// given: one that is misspelt, or of another type, would ask for nothing.
+func membersOf(doc *source.Document, path []any, what string, known map[string]string) (map[string]any, error) {
+	part, _ := doc.Part(path...)
+	object, ok := part.Value.(map[string]any)
+	if !ok {
+		return nil, doc.Errorf(path, "%s must be an object, this is %s", what, source.Describe(part.Value))
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		want, isKnown := known[name]
+		at, got := slices.Concat(path, []any{name}), source.Describe(object[name])
+		switch {
+		case !isKnown:
+			return nil, doc.Errorf(at, "%s has no %q, only %s", what, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case want != "" && want != got && object[name] != nil:
+			return nil, doc.Errorf(at, "%s must be %s, this is %s", name, want, got)
+		}
+	}
+	return object, nil
 }
