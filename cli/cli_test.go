@@ -15,6 +15,7 @@ import (
 
 	"github.com/apitomy/axiom-operator/cli"
 	"github.com/apitomy/axiom-operator/cli/source"
+	"github.com/apitomy/axiom-operator/internal/form"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
@@ -245,6 +246,17 @@ func TestForms(t *testing.T) {
 	for _, schema := range []string{"{}", "form: {}", "form: {fields: []}", "form: {fields: [{name: a, type: , options: , defaultValue: 7}]}", "kind: HumanTask\nspec: {runRef: {name: a}}"} {
 		if c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json"); c.code != cli.ExitOK {
 			t.Errorf("%s: exit code %d, %s", schema, c.code, c.stderr.String())
+		}
+	}
+}
+
+// What admission would not let in because of its size is refused here too.
+func TestLargeAnswers(t *testing.T) {
+	for length, want := range map[int]int{form.MaxAnswerBytes - len(`{"x":""}`): cli.ExitOK, form.MaxAnswerBytes: cli.ExitVerdict} {
+		answer := write(t, "answer.json", `{"x": "`+strings.Repeat("x", length)+`"}`)
+		c := (&call{stdin: "{}"}).run(t, "form", "check", "--schema", "-", "--answer", answer)
+		if c.code != want || want == cli.ExitVerdict && c.stdout.String() != "refused, 1 problem\n  answer: size\n" {
+			t.Errorf("text of %d: exit code %d, %.200s%s", length, c.code, c.stdout.String(), c.stderr.String())
 		}
 	}
 }

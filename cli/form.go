@@ -10,6 +10,7 @@ import (
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/form"
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
 type checkAnswer struct {
@@ -61,13 +62,21 @@ response schema turns nothing into anything. With neither any object will do.`, 
 		if err != nil {
 			return err
 		}
-		answer := checkAnswerOf(form.Accept(spec, given.Value))
+		answer := checkAnswerOf(accept(spec, given.Value))
 		if err := a.show(answer); err != nil {
 			return err
 		}
 		return verdict(answer.Valid)
 	}
 	return cmd
+}
+
+// accept makes the tests that admission makes of an answer.
+func accept(spec form.Spec, answer any) (map[string]any, []form.FieldError) {
+	if jsonvalue.Size(answer) > form.MaxAnswerBytes {
+		return nil, []form.FieldError{{Path: "answer", Rule: "size"}}
+	}
+	return form.Accept(spec, answer)
 }
 
 func checkAnswerOf(accepted map[string]any, errs []form.FieldError) checkAnswer {

@@ -34,6 +34,9 @@ const (
 	RuleEffort = "effort"
 )
 
+// MaxAnswerBytes bounds the compact JSON of an answer that is let in. Accept leaves it to its callers.
+const MaxAnswerBytes = 64 << 10
+
 // answerPath is the path of the answer as a whole, and its key where it is no object.
 const answerPath = "answer"
 

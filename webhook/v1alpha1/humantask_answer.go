@@ -27,10 +27,7 @@ const (
 	memberClosed  = "closed"
 )
 
-const (
-	maxAnswerBytes = 64 << 10
-	maxFieldErrors = 20
-)
+const maxFieldErrors = 20
 
 // taskChange is a write of a task's status. The statuses are read as plain JSON:
 // typed, an answer of null would look like none.
@@ -165,8 +162,8 @@ func (c taskChange) judgeAnswer() error {
 		reason, _ := object["reason"].(string)
 		return c.invalid(validateNotBlank(reason, path.Child(memberFailure, "reason")))
 	}
-	if size := jsonvalue.Size(answer); size > maxAnswerBytes {
-		return c.invalid(field.ErrorList{excess(path.Child(memberAnswer), size, maxAnswerBytes, "bytes of JSON")})
+	if size := jsonvalue.Size(answer); size > form.MaxAnswerBytes {
+		return c.invalid(field.ErrorList{excess(path.Child(memberAnswer), size, form.MaxAnswerBytes, "bytes of JSON")})
 	}
 	_, wrong := form.Accept(specOf(c.spec), answer)
 	if len(wrong) == 0 {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/form"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
@@ -82,8 +83,8 @@ func TestJudgePerson(t *testing.T) {
 		"no reason":                       {before: `{}`, after: `{"failure":{},` + stampOfAnn + `}`, wantCode: 422, want: "status.failure.reason"},
 		"false as an answer":              {before: `{}`, after: `{"answer":false,` + stampOfAnn + `}`, wantCode: 422, want: "answer: type"},
 		"an answer of the wrong type":     {before: `{}`, after: `{"answer":{"ok":"yes"},` + stampOfAnn + `}`, wantCode: 422, want: "ok: type"},
-		"an answer that is too large":     {before: `{}`, after: `{"answer":{"ok":true,"x":"` + strings.Repeat("x", maxAnswerBytes-17) + `"},` + stampOfAnn + `}`, wantCode: 422, want: "has 65537 bytes of JSON, the limit is 65536"},
-		"an answer that is just not":      {before: `{}`, after: `{"answer":{"ok":true,"x":"` + strings.Repeat("x", maxAnswerBytes-18) + `"},` + stampOfAnn + `}`},
+		"an answer that is too large":     {before: `{}`, after: `{"answer":{"ok":true,"x":"` + strings.Repeat("x", form.MaxAnswerBytes-17) + `"},` + stampOfAnn + `}`, wantCode: 422, want: "has 65537 bytes of JSON, the limit is 65536"},
+		"an answer that is just not":      {before: `{}`, after: `{"answer":{"ok":true,"x":"` + strings.Repeat("x", form.MaxAnswerBytes-18) + `"},` + stampOfAnn + `}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
