@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,7 +14,6 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/streamevent"
-	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
 // The mutating door must see a request once: the annotation that it leaves
@@ -26,7 +26,7 @@ import (
 type compositionDoors struct {
 	operator    string
 	live        client.Reader
-	checker     workflow.ExpressionChecker
+	verdicts    verdicts
 	expressions *expression.Cache
 	clock       clock.PassiveClock
 }
@@ -36,7 +36,7 @@ type compositionDoors struct {
 // since when triggers are active.
 func (c compositionDoors) annotate(_ context.Context, req request[api.Composition]) (map[string]string, error) {
 	sent := req.after.Annotations
-	after, err := contentsOf(req.after)
+	after, err := contentsOf(req.after, c.verdicts.of(req.after.Spec.Workflow))
 	if err != nil {
 		// The validating door says what is wrong with it.
 		return sent, nil //nolint:nilerr // reported there, with the field
@@ -45,7 +45,7 @@ func (c compositionDoors) annotate(_ context.Context, req request[api.Compositio
 	if !req.isCreate() {
 		// Admission lets no unreadable workflow in; should one be there, it must
 		// be possible to replace it.
-		before, _ := contentsOf(req.before)
+		before, _ := contentsOf(req.before, c.verdicts.of(req.before.Spec.Workflow))
 		edited, editor = !before.equal(after), req.before.Annotations[api.AnnotationEditedBy]
 		if base := sent[api.AnnotationBaseRevision]; edited && base != "" && base != before.revision {
 			return nil, req.conflict("base-revision %s is not the live revision %s", base, cmp.Or(before.revision, "(no workflow)"))
@@ -85,8 +85,9 @@ func (c compositionDoors) editor(req request[api.Composition]) string {
 
 func (c compositionDoors) validate(ctx context.Context, req request[api.Composition]) ([]string, error) {
 	var errs field.ErrorList
+	judged := c.verdicts.of(req.after.Spec.Workflow)
 	if req.isCreate() || !apiequality.Semantic.DeepEqual(req.before.Spec, req.after.Spec) {
-		errs = append(validateComposition(req.after), validateTriggers(req.after, c.expressions)...)
+		errs = append(validateComposition(req.after, judged), validateTriggers(req.after, c.expressions)...)
 	}
 	unknown, err := c.validateTurn(ctx, req)
 	if err != nil {
@@ -95,11 +96,11 @@ func (c compositionDoors) validate(ctx context.Context, req request[api.Composit
 	if err := req.invalid(append(errs, unknown...)); err != nil {
 		return nil, err
 	}
-	warnings := triggerWarnings(req.after)
-	if !req.isCreate() && sameJSON(req.before.Spec.Workflow, req.after.Spec.Workflow) {
+	warnings := triggerWarnings(req.after.Spec.Triggers, judged.required)
+	if !req.isCreate() && apiequality.Semantic.DeepEqual(req.before.Spec.Workflow, req.after.Spec.Workflow) {
 		return warnings, nil
 	}
-	return append(workflowWarnings(req.after.Spec.Workflow, c.checker), warnings...), nil
+	return slices.Concat(judged.warnings, warnings), nil
 }
 
 // validateTurn looks for the turn that a new value of the annotation names.

@@ -10,9 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/changeset"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
-	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
 // contents is what editors of a composition change: layout and settings are no
@@ -25,17 +23,11 @@ type contents struct {
 	items map[string]string
 }
 
-func contentsOf(c *api.Composition) (contents, error) {
-	doc, err := turns.Document(c.Spec.Workflow)
-	if err != nil {
-		return contents{}, err
+func contentsOf(c *api.Composition, v verdict) (contents, error) {
+	if v.err != nil {
+		return contents{}, v.err
 	}
-	result := contents{items: map[string]string{}}
-	if doc != nil {
-		if result.revision, err = changeset.Revision(doc); err != nil {
-			return contents{}, err
-		}
-	}
+	result := contents{revision: v.revision, items: map[string]string{}}
 	for _, item := range itemsOf(c) {
 		text, err := json.Marshal(item.content)
 		if err != nil {

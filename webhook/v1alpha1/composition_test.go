@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/expression"
 )
 
 const smallFlow = `{"id":"t","name":"t","nodes":[{"id":"s","type":"start","name":"S"},{"id":"e","type":"end","name":"E"}],"edges":[{"id":"x","source":"s","target":"e"}]}`
@@ -83,7 +82,7 @@ func TestValidateComposition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := draft(smallFlow)
 			tc.change(c)
-			if diff := cmp.Diff(tc.want, messages(validateComposition(c))); diff != "" {
+			if diff := cmp.Diff(tc.want, messages(validateComposition(c, newVerdicts(nil).of(c.Spec.Workflow)))); diff != "" {
 				t.Errorf("validateComposition() mismatch (-want +got):\n%s", diff)
 			}
 		})
@@ -119,10 +118,10 @@ func TestContentsEqual(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			before, errBefore := contentsOf(base())
+			before, errBefore := contentsOf(base(), newVerdicts(nil).of(base().Spec.Workflow))
 			changed := base()
 			tc.change(changed)
-			after, errAfter := contentsOf(changed)
+			after, errAfter := contentsOf(changed, newVerdicts(nil).of(changed.Spec.Workflow))
 			if errBefore != nil || errAfter != nil {
 				t.Fatalf("contentsOf() errors: %v, %v", errBefore, errAfter)
 			}
@@ -135,23 +134,4 @@ func TestContentsEqual(t *testing.T) {
 
 func replaceFlow(c *api.Composition, was, is string) {
 	c.Spec.Workflow.Raw = []byte(strings.Replace(string(c.Spec.Workflow.Raw), was, is, 1))
-}
-
-func TestWorkflowWarnings(t *testing.T) {
-	checker := expression.NewCache()
-	condition := &runtime.RawExtension{Raw: []byte(strings.Replace(smallFlow, `"target":"e"`, `"target":"e","condition":"context.("`, 1))}
-	if got := workflowWarnings(condition, checker); len(got) != 1 || !strings.HasPrefix(got[0], "spec.workflow.edges[x]: INVALID_CONDITION: ") {
-		t.Errorf("workflowWarnings() = %q, want one about the condition", got)
-	}
-	if got := workflowWarnings(condition, nil); got != nil {
-		t.Errorf("without a checker: workflowWarnings() = %q, want none", got)
-	}
-	if got := workflowWarnings(nil, checker); got != nil {
-		t.Errorf("without a workflow: workflowWarnings() = %q, want none", got)
-	}
-	many := &runtime.RawExtension{Raw: []byte(`{"id":"t","name":"t","nodes":[` + strings.TrimSuffix(strings.Repeat(`{"id":"n","type":"robot"},`, 13), ",") + `]}`)}
-	got := workflowWarnings(many, checker)
-	if len(got) != maxWarnings+1 || got[maxWarnings] != "spec.workflow: 3 more errors" {
-		t.Errorf("workflowWarnings() = %q, want %d and how many are left", got, maxWarnings)
-	}
 }

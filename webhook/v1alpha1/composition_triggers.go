@@ -9,8 +9,6 @@ import (
 	"github.com/apitomy/axiom-operator/internal/event"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/streamevent"
-	"github.com/apitomy/axiom-operator/internal/turns"
-	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
 // validateTriggers refuses triggers whose expressions do not compile: nobody
@@ -44,15 +42,10 @@ func validateTriggers(c *api.Composition, expressions *expression.Cache) field.E
 
 // triggerWarnings tell of required inputs that a trigger does not give: its runs
 // would be refused.
-func triggerWarnings(c *api.Composition) []string {
-	doc, err := turns.Document(c.Spec.Workflow)
-	if err != nil || doc == nil {
-		return nil
-	}
-	required := requiredInputs(doc)
+func triggerWarnings(triggers []api.Trigger, required []string) []string {
 	var warnings []string
-	for i := range c.Spec.Triggers {
-		t := &c.Spec.Triggers[i]
+	for i := range triggers {
+		t := &triggers[i]
 		inputs, err := streamevent.Inputs(*t)
 		if err != nil {
 			continue
@@ -63,16 +56,4 @@ func triggerWarnings(c *api.Composition) []string {
 		}
 	}
 	return warnings[:min(len(warnings), maxWarnings)]
-}
-
-func requiredInputs(doc workflow.Document) []string {
-	var names []string
-	for _, node := range workflow.Read(doc).Nodes() {
-		for _, f := range node.InputFields() {
-			if f.IsRequired() {
-				names = append(names, f.Name())
-			}
-		}
-	}
-	return names
 }

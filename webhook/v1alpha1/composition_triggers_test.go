@@ -64,12 +64,13 @@ func TestTriggerWarnings(t *testing.T) {
 		},
 		`[]`: {},
 	} {
-		got := triggerWarnings(withTrigger(api.Trigger{}, inputs))
+		comp := withTrigger(api.Trigger{}, inputs)
+		got := triggerWarnings(comp.Spec.Triggers, newVerdicts(nil).of(comp.Spec.Workflow).required)
 		if diff := cmp.Diff(want, append([]string{}, got...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", inputs, diff)
 		}
 	}
-	if got := triggerWarnings(draft("")); got != nil {
+	if got := triggerWarnings(withTrigger(api.Trigger{}, "").Spec.Triggers, nil); got != nil {
 		t.Errorf("without a workflow: got %v", got)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/form"
@@ -24,7 +23,6 @@ import (
 type taskDoors struct {
 	operator string
 	clock    clock.PassiveClock
-	decoder  admission.Decoder
 }
 
 func (h taskDoors) validate(_ context.Context, req request[api.HumanTask]) ([]string, error) {

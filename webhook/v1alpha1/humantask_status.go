@@ -12,6 +12,7 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -147,7 +148,7 @@ func (h taskDoors) read(raw admission.Request) (taskChange, error) {
 		byOperator: raw.UserInfo.Username == h.operator,
 		now:        h.clock.Now(),
 	}
-	if err := h.decoder.DecodeRaw(raw.OldObject, change.task); err != nil {
+	if err := utiljson.Unmarshal(raw.OldObject.Raw, change.task); err != nil {
 		return change, fmt.Errorf("decode stored HumanTask: %w", err)
 	}
 	var err error

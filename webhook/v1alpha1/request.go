@@ -7,6 +7,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -40,9 +41,9 @@ type validate[T any] func(ctx context.Context, req request[T]) (warnings []strin
 type annotate[T any] func(ctx context.Context, req request[T]) (map[string]string, error)
 
 // validating makes a door of f.
-func validating[T any, P object[T]](decoder admission.Decoder, f validate[T]) admission.Handler {
+func validating[T any, P object[T]](f validate[T]) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, raw admission.Request) admission.Response {
-		req, err := decode[T, P](decoder, raw)
+		req, err := decode[T, P](raw)
 		if err != nil {
 			return refused(apierrors.NewBadRequest(err.Error()))
 		}
@@ -58,9 +59,9 @@ func validating[T any, P object[T]](decoder admission.Decoder, f validate[T]) ad
 }
 
 // annotating makes a door of f.
-func annotating[T any, P object[T]](decoder admission.Decoder, f annotate[T]) admission.Handler {
+func annotating[T any, P object[T]](f annotate[T]) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, raw admission.Request) admission.Response {
-		req, err := decode[T, P](decoder, raw)
+		req, err := decode[T, P](raw)
 		if err != nil {
 			// The schema comes next and names the field; what it lets through the
 			// validating door refuses.
@@ -74,9 +75,11 @@ func annotating[T any, P object[T]](decoder admission.Decoder, f annotate[T]) ad
 	})
 }
 
-func decode[T any, P object[T]](decoder admission.Decoder, raw admission.Request) (request[T], error) {
+// decode reads the kind that the API server registered the door for, as it
+// would: by exact names, integers as such.
+func decode[T any, P object[T]](raw admission.Request) (request[T], error) {
 	req := request[T]{refusals: refusals{Request: raw}, after: new(T)}
-	if err := decoder.DecodeRaw(raw.Object, P(req.after)); err != nil {
+	if err := utiljson.Unmarshal(raw.Object.Raw, P(req.after)); err != nil {
 		return req, fmt.Errorf("decode %s: %w", raw.Kind.Kind, err)
 	}
 	// The name of a creation may have been generated, and is in the object alone.
@@ -85,7 +88,7 @@ func decode[T any, P object[T]](decoder admission.Decoder, raw admission.Request
 		return req, nil
 	}
 	req.before = new(T)
-	if err := decoder.DecodeRaw(raw.OldObject, P(req.before)); err != nil {
+	if err := utiljson.Unmarshal(raw.OldObject.Raw, P(req.before)); err != nil {
 		return req, fmt.Errorf("decode stored %s: %w", raw.Kind.Kind, err)
 	}
 	return req, nil

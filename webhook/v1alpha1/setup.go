@@ -45,41 +45,41 @@ func Setup(mgr ctrl.Manager, opts Options) error {
 		return fmt.Errorf("set up webhooks: create client: %w", err)
 	}
 	server := mgr.GetWebhookServer()
-	for path, handler := range doors(admission.NewDecoder(mgr.GetScheme()), live, opts) {
+	for path, handler := range doors(live, opts) {
 		server.Register(path, &admission.Webhook{Handler: handler})
 	}
 	return nil
 }
 
 // doors are the handlers by path.
-func doors(decoder admission.Decoder, live client.Client, opts Options) map[string]admission.Handler {
+func doors(live client.Client, opts Options) map[string]admission.Handler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
 	drafts := compositionDoors{
-		operator: opts.Operator, live: live, checker: checkerOf(opts.Expressions), expressions: opts.Expressions, clock: opts.Clock,
+		operator: opts.Operator, live: live, verdicts: newVerdicts(checkerOf(opts.Expressions)), expressions: opts.Expressions, clock: opts.Clock,
 	}
 	messages := turnDoors{
 		operator: opts.Operator, live: live,
 		access: access{client: live}, contents: content.Store{Client: live},
 	}
-	tasks := taskDoors{operator: opts.Operator, clock: opts.Clock, decoder: decoder}
+	tasks := taskDoors{operator: opts.Operator, clock: opts.Clock}
 	sessions := sessionDoor{operator: opts.Operator}
 	return map[string]admission.Handler{
-		"/mutate/compositions":        annotating[api.Composition](decoder, drafts.annotate),
-		"/validate/compositions":      validating[api.Composition](decoder, drafts.validate),
-		"/mutate/turns":               annotating[api.Turn](decoder, messages.annotate),
-		"/validate/turns":             validating[api.Turn](decoder, messages.validate),
-		"/validate/turns/status":      validating[api.Turn](decoder, messages.validateStatus),
-		"/validate/humantasks":        validating[api.HumanTask](decoder, tasks.validate),
+		"/mutate/compositions":        annotating[api.Composition](drafts.annotate),
+		"/validate/compositions":      validating[api.Composition](drafts.validate),
+		"/mutate/turns":               annotating[api.Turn](messages.annotate),
+		"/validate/turns":             validating[api.Turn](messages.validate),
+		"/validate/turns/status":      validating[api.Turn](messages.validateStatus),
+		"/validate/humantasks":        validating[api.HumanTask](tasks.validate),
 		"/mutate/humantasks/status":   admission.HandlerFunc(tasks.stamp),
 		"/validate/humantasks/status": admission.HandlerFunc(tasks.validateStatus),
-		"/validate/workflowruns":      validating[api.WorkflowRun](decoder, validateRun),
-		"/validate/agentsessions":     validating[api.AgentSession](decoder, sessions.validate),
-		"/validate/streamevents":      validating[api.StreamEvent](decoder, validateEvent),
-		"/validate/actiontypes":       validating[api.ActionType](decoder, actionTypeDoor{checker: checkerOf(opts.Expressions)}.validate),
-		"/validate/tools":             validating[api.Tool](decoder, validateTool),
-		"/validate/sessiontemplates":  validating[api.SessionTemplate](decoder, validateTemplate),
+		"/validate/workflowruns":      validating[api.WorkflowRun](validateRun),
+		"/validate/agentsessions":     validating[api.AgentSession](sessions.validate),
+		"/validate/streamevents":      validating[api.StreamEvent](validateEvent),
+		"/validate/actiontypes":       validating[api.ActionType](actionTypeDoor{checker: checkerOf(opts.Expressions)}.validate),
+		"/validate/tools":             validating[api.Tool](validateTool),
+		"/validate/sessiontemplates":  validating[api.SessionTemplate](validateTemplate),
 		"/validate/status":            operatorOnly(opts.Operator),
 	}
 }

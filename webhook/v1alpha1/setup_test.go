@@ -38,7 +38,7 @@ func brokenDoors() map[string]admission.Handler {
 			return errors.New("connection refused")
 		},
 	}).Build()
-	return doors(admission.NewDecoder(scheme), away, Options{Operator: "op"})
+	return doors(away, Options{Operator: "op"})
 }
 
 const (

@@ -90,7 +90,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.write, "write", false, "Write the table and the plot into the documentation; without it the table is only printed.")
 	flags.StringVar(&o.document, "document", "docs/performance.md", "File whose part between the bench-runs markers is replaced.")
 	flags.StringVar(&o.plot, "plot", "docs/images/bench-runs.svg", "File of the plot.")
-	flags.StringVar(&o.profile, "profile", "", "Directory for a CPU profile of the operator, one file for each row.")
+	flags.StringVar(&o.profile, "profile", "", "Directory for CPU profiles of the operator and the API server, of some rows.")
 	flags.StringVar(&o.keepLog, "log", "", "File for the operator's log; empty: it is thrown away.")
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,14 +186,31 @@ func (w *world) name(prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, w.names)
 }
 
-// profiled measures while the operator's CPU is profiled, if that is wanted.
+// profiled measures while the CPU of the operator and that of the API server
+// are profiled, if that is wanted.
 func (w *world) profiled(ctx context.Context, name string, length time.Duration, measure func() error) error {
 	if w.profile == "" {
 		return measure()
 	}
-	done := make(chan error, 1)
-	go func() { done <- w.operator.profile(ctx, length, filepath.Join(w.profile, name+".pprof")) }()
-	return errors.Join(measure(), <-done)
+	file := func(whose string) string { return filepath.Join(w.profile, name+"-"+whose+".pprof") }
+	done := make(chan error, 2)
+	go func() { done <- w.operator.profile(ctx, length, file("operator")) }()
+	go func() { done <- w.profileServer(ctx, length, file("server")) }()
+	return errors.Join(measure(), <-done, <-done)
+}
+
+// profileServer writes a CPU profile of the API server's next seconds to a file.
+func (w *world) profileServer(ctx context.Context, length time.Duration, path string) error {
+	server, err := kubernetes.NewForConfig(w.config)
+	if err != nil {
+		return fmt.Errorf("create client: %w", err)
+	}
+	data, err := server.RESTClient().Get().AbsPath("/debug/pprof/profile").
+		Param("seconds", strconv.Itoa(int(length.Seconds()))).Timeout(time.Minute).DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("profile the API server: %w", err)
+	}
+	return os.WriteFile(path, data, 0o600)
 }
 
 // exemptOperator does to the configuration of webhooks what the operator's own
