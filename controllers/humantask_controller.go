@@ -10,7 +10,9 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -34,8 +36,20 @@ type HumanTaskReconciler struct {
 // SetupWithManager registers the controller.
 func (r *HumanTaskReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&api.HumanTask{}).
+		For(&api.HumanTask{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.isDue))).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// isDue tells whether there is, or will be, anything to write of a task. Most are
+// born and answered with all that is to be said of them.
+func (r *HumanTaskReconciler) isDue(object client.Object) bool {
+	task, isTask := object.(*api.HumanTask)
+	if !isTask {
+		return true
+	}
+	now := r.Clock.Now()
+	status := nextTaskStatus(task, now)
+	return !apiequality.Semantic.DeepEqual(&task.Status, status) || untilTaskExpires(task, status, now) > 0
 }
 
 // Reconcile writes the status of a task, and comes back when it expires.

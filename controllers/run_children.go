@@ -46,7 +46,7 @@ func (r *WorkflowRunReconciler) act(ctx context.Context, state *runState, commit
 		return nil, nil
 	}
 	// A child cannot be taken back, so the run's say is asked for once more.
-	live, err := r.live(ctx, committed)
+	live, err := r.latest(ctx, state, committed)
 	if err != nil || live == nil {
 		return nil, err
 	}
@@ -131,6 +131,16 @@ func (r *WorkflowRunReconciler) live(ctx context.Context, run *api.WorkflowRun) 
 		return nil, nil //nolint:nilnil // as above
 	}
 	return live, nil
+}
+
+// latest is the run as the API server has it. A commit of this pass was its
+// answer to that: it takes none that was computed from an older version, and
+// says what it stored.
+func (r *WorkflowRunReconciler) latest(ctx context.Context, state *runState, committed *api.WorkflowRun) (*api.WorkflowRun, error) {
+	if committed.ResourceVersion != state.run.ResourceVersion && committed.DeletionTimestamp.IsZero() {
+		return committed, nil
+	}
+	return r.live(ctx, committed)
 }
 
 // runOpenBranch is the activation in the run, nil if it has closed.

@@ -127,20 +127,16 @@ func (r *WorkflowRunReconciler) gatherStart(ctx context.Context, state *runState
 
 // gatherChildren reads the objects that carry the run's label and are its own.
 func (r *WorkflowRunReconciler) gatherChildren(ctx context.Context, run *api.WorkflowRun) (runChildren, error) {
-	children := runChildren{
-		tasks: map[string]*api.HumanTask{}, pods: map[string]*corev1.Pod{}, configs: map[string]*corev1.ConfigMap{},
+	children := runChildren{pods: map[string]*corev1.Pod{}, configs: map[string]*corev1.ConfigMap{}}
+	var err error
+	if children.tasks, err = r.gatherTasks(ctx, run); err != nil {
+		return children, err
 	}
-	var tasks api.HumanTaskList
 	var pods corev1.PodList
 	var configs corev1.ConfigMapList
-	for _, list := range []client.ObjectList{&tasks, &pods, &configs} {
+	for _, list := range []client.ObjectList{&pods, &configs} {
 		if err := r.Client.List(ctx, list, client.InNamespace(run.Namespace), client.MatchingFields{fieldRun: string(run.UID)}); err != nil {
 			return children, fmt.Errorf("list children of run: %w", err)
-		}
-	}
-	for i := range tasks.Items {
-		if metav1.IsControlledBy(&tasks.Items[i], run) {
-			children.tasks[tasks.Items[i].Name] = &tasks.Items[i]
 		}
 	}
 	for i := range pods.Items {
@@ -153,9 +149,38 @@ func (r *WorkflowRunReconciler) gatherChildren(ctx context.Context, run *api.Wor
 			children.configs[configs.Items[i].Name] = &configs.Items[i]
 		}
 	}
-	var err error
 	children.agents, err = r.gatherAgents(ctx, run)
 	return children, err
+}
+
+// gatherTasks reads the tasks that are open and those that the run waits for. A
+// long run has many others, which are over and which nobody asks about.
+func (r *WorkflowRunReconciler) gatherTasks(ctx context.Context, run *api.WorkflowRun) (map[string]*api.HumanTask, error) {
+	var open api.HumanTaskList
+	if err := r.Client.List(ctx, &open, client.InNamespace(run.Namespace), client.MatchingFields{fieldAsksFor: string(run.UID)}); err != nil {
+		return nil, fmt.Errorf("list tasks of run: %w", err)
+	}
+	tasks := map[string]*api.HumanTask{}
+	note := func(task *api.HumanTask) {
+		if metav1.IsControlledBy(task, run) {
+			tasks[task.Name] = task
+		}
+	}
+	for i := range open.Items {
+		note(&open.Items[i])
+	}
+	for _, branch := range run.Status.Instance.ActiveBranches {
+		if branch.Child == nil || branch.Child.Kind != childHumanTask || tasks[branch.Child.Name] != nil {
+			continue
+		}
+		task := &api.HumanTask{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: branch.Child.Name}, task)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read task %s: %w", branch.Child.Name, err)
+		}
+		note(task)
+	}
+	return tasks, nil
 }
 
 func ofRun(run *api.WorkflowRun) client.MatchingLabels {

@@ -32,6 +32,8 @@ import (
 const (
 	// fieldRun is the UID of the run in an object's label.
 	fieldRun = "axiom.run"
+	// fieldAsksFor is the UID of the run that an open task belongs to.
+	fieldAsksFor = "axiom.asksFor"
 	// fieldHeldBy is the name of the run that a pod with a finalizer belongs to.
 	fieldHeldBy = "axiom.heldBy"
 	// fieldAwaits is the composition that a run without a definition needs.
@@ -44,7 +46,7 @@ func indexRuns(mgr ctrl.Manager) error {
 	ctx := context.Background() //nolint:forbidigo // set-up has no context, and the call waits for nothing
 	indexer := mgr.GetFieldIndexer()
 	err := errors.Join(
-		indexer.IndexField(ctx, &api.HumanTask{}, fieldRun, runOfObject),
+		indexer.IndexField(ctx, &api.HumanTask{}, fieldAsksFor, runOfOpenTask),
 		indexer.IndexField(ctx, &corev1.Pod{}, fieldRun, runOfObject),
 		indexer.IndexField(ctx, &corev1.ConfigMap{}, fieldRun, runOfObject),
 		indexer.IndexField(ctx, &api.AgentSession{}, fieldRun, runOfObject),
@@ -63,6 +65,13 @@ func runOfObject(object client.Object) []string {
 		return []string{uid}
 	}
 	return nil
+}
+
+func runOfOpenTask(object client.Object) []string {
+	if task, isTask := object.(*api.HumanTask); !isTask || !humantask.IsOpen(task) {
+		return nil
+	}
+	return runOfObject(object)
 }
 
 func holderOfPod(object client.Object) []string {

@@ -539,8 +539,9 @@ type WorkflowRun struct {
 	// +required
 	Spec WorkflowRunSpec `json:"spec"`
 
-	// status is the run as it stands.
+	// status is the run as it stands. Only the operator writes it, and always as a whole.
 	// +optional
+	// +structType=atomic
 	Status WorkflowRunStatus `json:"status,omitzero"`
 }
 

@@ -98,11 +98,14 @@ func changedMembers(before, after map[string]any) []string {
 // memberOf reads an object that is a top-level member of an object's JSON; nil
 // without it.
 func memberOf(raw []byte, name string) (map[string]any, error) {
-	value, err := jsonvalue.Decode(raw)
-	if err != nil {
-		return nil, err
-	}
-	root, _ := value.(map[string]any)
+	root, err := objectOf(raw)
 	member, _ := root[name].(map[string]any)
-	return member, nil
+	return member, err
+}
+
+// objectOf reads an object's JSON; nil if it is none.
+func objectOf(raw []byte) (map[string]any, error) {
+	value, err := jsonvalue.Decode(raw)
+	object, _ := value.(map[string]any)
+	return object, err
 }

@@ -151,13 +151,12 @@ func (h taskDoors) read(raw admission.Request) (taskChange, error) {
 	if err := utiljson.Unmarshal(raw.OldObject.Raw, change.task); err != nil {
 		return change, fmt.Errorf("decode stored HumanTask: %w", err)
 	}
-	var err error
-	if change.spec, err = memberOf(raw.OldObject.Raw, "spec"); err != nil {
+	stored, err := objectOf(raw.OldObject.Raw)
+	if err != nil {
 		return change, fmt.Errorf("decode stored HumanTask: %w", err)
 	}
-	if change.before, err = memberOf(raw.OldObject.Raw, "status"); err != nil {
-		return change, fmt.Errorf("decode stored HumanTask: %w", err)
-	}
+	change.spec, _ = stored["spec"].(map[string]any)
+	change.before, _ = stored["status"].(map[string]any)
 	if change.after, err = memberOf(raw.Object.Raw, "status"); err != nil {
 		return change, fmt.Errorf("decode HumanTask: %w", err)
 	}
