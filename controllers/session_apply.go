@@ -80,7 +80,12 @@ func (r *AgentSessionReconciler) beginAttempt(ctx context.Context, state session
 	if err != nil {
 		return err
 	}
+	hasPast, err := r.openJournal(ctx, state)
+	if err != nil {
+		return err
+	}
 	status := &session.Status
+	status.RecapPending = hasPast
 	status.Attempt, status.TokenHash = attempt, token.Hash(string(secret.Data[secretKeyToken]))
 	status.PodUID, status.StartedAt, status.LastActivityAt, status.LastHeartbeatAt = "", timeOf(state.now), nil, nil
 	return nil

@@ -59,7 +59,7 @@ func TestASessionStartsInOrder(t *testing.T) {
 	session, turn := sessionWithWork("c")
 	b := newBench(t, session, turn)
 	want := []string{
-		"create Secret c-agent-1", "update status AgentSession c-agent",
+		"create Secret c-agent-1", "create ConfigMap c-agent-journal-1", "update status AgentSession c-agent",
 		"create NetworkPolicy c-agent", "create Pod c-agent-1", "update status AgentSession c-agent",
 	}
 	if diff := cmp.Diff(want, b.steps(session, 4)); diff != "" {

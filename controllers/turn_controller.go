@@ -101,6 +101,8 @@ func (r *TurnReconciler) step(ctx context.Context, turn *api.Turn) (step, error)
 	switch {
 	case turn.Spec.Prompt != nil:
 		return r.serveRun(ctx, turn)
+	case wantsPosting(turn):
+		return step{}, r.postNotices(ctx, turn)
 	case wantsFollowUp(turn):
 		return r.followUp(ctx, turn)
 	case wantsUndo(turn):

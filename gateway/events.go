@@ -81,8 +81,7 @@ func readEvents(events []openapi.Event) ([]journal.Entry, error) {
 }
 
 // noteReady makes the session ready when its runner announces an initialised
-// agent. The first one finds the welcome in the journal; one that comes after
-// another pod has to be told what was said before.
+// agent.
 func (s *Server) noteReady(ctx context.Context, who caller, batch []journal.Entry) error {
 	isInit := func(entry journal.Entry) bool { return entry.Type == journal.TypeSessionInit }
 	if !slices.ContainsFunc(batch, isInit) {
@@ -95,38 +94,13 @@ func (s *Server) noteReady(ctx context.Context, who caller, batch []journal.Entr
 	if _, err := position.Accept(who.session.Status.Attempt, batch); err != nil {
 		return gapOf(err)
 	}
-	if position == (journal.Position{}) {
-		s.welcome(ctx, who)
-	}
-	// The agents of runs load their conversation themselves.
-	hasPast := position.Attempt > 0 && position.Attempt < who.session.Status.Attempt && who.session.Spec.RunRef == nil
 	return s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
 		if status.ReadyAttempt == status.Attempt {
 			return false, nil
 		}
 		status.ReadyAttempt = status.Attempt
-		status.RecapPending = hasPast
 		return true, nil
 	})
-}
-
-// welcome puts the template's welcome at the beginning of the journal. A session
-// without one is none the worse.
-func (s *Server) welcome(ctx context.Context, who caller) {
-	template, err := s.template(ctx, who.session.Namespace, who.session.Spec.TemplateRef.Name)
-	if err == nil && template.WelcomeMessage != "" {
-		err = s.record(ctx, who.session, "welcome", journal.Event{
-			Type: journal.TypeAssistantText, Data: map[string]any{"text": template.WelcomeMessage},
-		})
-	}
-	if err != nil {
-		s.log.Error(err, "Could not welcome", "session", who.key)
-	}
-}
-
-// record puts an event of the operator's own into a journal.
-func (s *Server) record(ctx context.Context, session *api.AgentSession, key string, event journal.Event) error {
-	return settle(func() error { return s.journals.Record(ctx, session, key, event) })
 }
 
 // noteLife records that the runner is alive while somebody waits for it, that

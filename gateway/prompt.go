@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/apitomy/axiom-operator/gateway/openapi/server"
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/journal"
+	"github.com/apitomy/axiom-operator/internal/journal/store"
 )
 
 const (
@@ -118,6 +120,10 @@ func (s *Server) recap(ctx context.Context, session *api.AgentSession) (string, 
 		return "", nil
 	}
 	events, err := s.journals.Load(ctx, session)
+	if errors.Is(err, store.ErrDamaged) {
+		s.log.Error(err, "Could not recap", "session", session.Namespace+"/"+session.Name)
+		return "", nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("load journal: %w", err)
 	}
@@ -155,7 +161,7 @@ func (s *Server) recordMessage(ctx context.Context, who caller, prompt *api.Sess
 	turn := &api.Turn{}
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: who.namespace, Name: prompt.ID}, turn)
 	if err == nil && (prompt.TurnUID == "" || string(turn.UID) == prompt.TurnUID) && turn.Spec.Message != "" {
-		err = s.record(ctx, who.session, fmt.Sprintf("message/%d", prompt.Sequence), journal.Event{
+		err = s.journals.Record(ctx, who.session, fmt.Sprintf("message/%d", prompt.Sequence), journal.Event{
 			Type: journal.TypeUserMessage, Data: map[string]any{"content": turn.Spec.Message, "turn": turn.Name},
 		})
 	}
@@ -204,7 +210,11 @@ func (s *Server) FinishPrompt(ctx context.Context, request server.FinishPromptRe
 	}
 	now := metav1.NewTime(s.clock.Now())
 	err = s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
-		return finish(status, request.ID, result, now)
+		changed, err := finish(status, request.ID, result, now)
+		if changed {
+			s.noteJournal(ctx, who, status)
+		}
+		return changed, err
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/gateway/openapi/server"
+	"github.com/apitomy/axiom-operator/internal/journal/store"
 	"github.com/apitomy/axiom-operator/internal/template"
 )
 
@@ -38,7 +40,7 @@ func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObjec
 		spec = template.InRun(spec)
 	}
 	position, err := s.journals.Position(ctx, session)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrDamaged) { // an agent works without a journal, too
 		return nil, fmt.Errorf("read journal position: %w", err)
 	}
 	return server.GetSession200JSONResponse{

@@ -274,7 +274,7 @@ var _ = Describe("A conversation", func() {
 		w.turn(comp, "triage-1")
 	}, NodeTimeout(time.Minute))
 
-	It("begins with a welcome, and has what the person said ahead of the agent's work, once", func(ctx context.Context) {
+	It("has what the person said ahead of the agent's work, once", func(ctx context.Context) {
 		w.ctx = ctx
 		for range 2 {
 			Expect(w.asRunner("POST", "/events", initialized).status).To(Equal(http.StatusOK))
@@ -287,34 +287,37 @@ var _ = Describe("A conversation", func() {
 			map[string]any{"sequence": 2, "type": "assistant_text", "data": map[string]any{"text": "Done."}},
 		}}).status).To(Equal(http.StatusOK))
 		Expect(texts()).To(Equal([]string{
-			"assistant_text: Tell me what this workflow should do., <nil>", "session_init: <nil>, <nil>", "user_message: <nil>, Do something.",
-			"assistant_text: Done., <nil>",
+			"session_init: <nil>, <nil>", "user_message: <nil>, Do something.", "assistant_text: Done., <nil>",
 		}))
 		got := reload(w, session).Status
-		Expect(got.RecapPending).To(BeFalse())
 		Expect(got.Journal.LastSeq).To(BeNumerically(">=", 1))
+
+		By("its result, which tells how far the journal goes")
+		Expect(w.asRunner("POST", "/prompts/triage-1/result", map[string]any{"outcome": "Completed"}).status).To(Equal(http.StatusNoContent))
+		Expect(*reload(w, session).Status.Journal).To(Equal(api.SessionJournal{Chunks: 1, FirstSeq: 1, LastSeq: 3}))
 	}, NodeTimeout(time.Minute))
 
-	It("workbench 29: is told to an agent that was not there, with its first prompt alone", func(ctx context.Context) {
+	It("is told to an agent that was not there, with its first prompt alone", func(ctx context.Context) {
 		w.ctx = ctx
 		Expect(w.asRunner("POST", "/events", initialized).status).To(Equal(http.StatusOK))
 		w.prompt(session, "the first prompt")
 		Expect(into[openapi.Prompt](w.asRunner("GET", "/prompts", nil)).Text).To(Equal("the first prompt"))
 		Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))
 
-		By("another pod")
+		By("another pod, and a notice that is the person's alone")
 		now := reload(w, session)
-		now.Status.Attempt, now.Status.Prompt.State = 2, api.PromptQueued
+		now.Status.Attempt, now.Status.RecapPending, now.Status.Prompt.State = 2, true, api.PromptQueued
 		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
-		Expect(w.asRunner("POST", "/events", initialized).status).To(Equal(http.StatusOK))
-		Expect(reload(w, session).Status.RecapPending).To(BeTrue())
+		Expect(w.asRunner("POST", "/events", map[string]any{"events": []any{
+			map[string]any{"sequence": 1, "type": "assistant_text", "data": map[string]any{"text": "It failed.", "notice": true}},
+		}}).status).To(Equal(http.StatusOK))
 		for range 2 {
 			Expect(into[openapi.Prompt](w.asRunner("GET", "/prompts", nil)).Text).To(Equal(
 				"This conversation is being resumed after Axiom restarted. Your previous process ended, so here is a recap.\n" +
-					"Goal: Close old issues\nRecent conversation (oldest first):\n- assistant: Tell me what this workflow should do.\n" +
-					"- user: Do something.\nCall get_composition before making changes.\n\nthe first prompt"))
+					"Goal: Close old issues\nRecent conversation (oldest first):\n- user: Do something.\nCall get_composition before making changes.\n\nthe first prompt"))
 		}
 		Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))
+		Expect(reload(w, session).Status.RecapPending).To(BeFalse())
 		Expect(into[openapi.Prompt](w.asRunner("GET", "/prompts", nil)).Text).To(Equal("the first prompt"))
 	}, NodeTimeout(time.Minute))
 

@@ -123,8 +123,6 @@ func templateOf(_ context.Context, _, name string) (api.SessionTemplateSpec, err
 		SystemPrompt: "You build workflows.",
 		AllowedTools: []string{"mcp__workbench__get_composition", "Bash(jq *)"},
 		MCPServers:   []api.MCPServer{{Name: "docs", URL: "https://docs.example"}},
-
-		WelcomeMessage: "Tell me what this workflow should do.",
 	}, nil
 }
 

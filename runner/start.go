@@ -33,6 +33,8 @@ func (r *run) start(ctx context.Context) error {
 		data["attempt"] = attempt
 	}
 	r.queue.Add(eventSessionInit, data)
+	// What a person says to the agent comes after this in the journal.
+	r.queue.Flush(ctx)
 	return nil
 }
 

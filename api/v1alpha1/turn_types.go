@@ -485,6 +485,12 @@ type TurnStatus struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Notices []string `json:"notices,omitempty"`
 
+	// postedNotices counts those of the notices that are in the session's journal.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16
+	PostedNotices int32 `json:"postedNotices,omitempty"`
+
 	// prompt points to what was sent.
 	// +optional
 	Prompt *ContentRef `json:"prompt,omitempty"`

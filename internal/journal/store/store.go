@@ -11,6 +11,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,7 +44,13 @@ const (
 
 	// markSeparator stands between marks; no key has one.
 	markSeparator = " "
+
+	// maxRaces is how often in a row somebody else may be faster with a journal.
+	maxRaces = 5
 )
+
+// ErrDamaged says that a chunk lacks what the store wrote on it.
+var ErrDamaged = errors.New("journal is damaged")
 
 // Store reads and writes journals.
 type Store struct {
@@ -154,8 +161,19 @@ func (s Store) Append(ctx context.Context, session *api.AgentSession, batch []jo
 // Record adds an event of the operator's own to the session's journal, once for
 // each key, which must have no space in it. A repetition long after is not
 // noticed. The error is a conflict or already-exists error of the API when
-// somebody else was faster.
+// somebody else was faster again and again.
 func (s Store) Record(ctx context.Context, session *api.AgentSession, key string, event journal.Event) error {
+	var err error
+	for range maxRaces {
+		err = s.record(ctx, session, key, event)
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (s Store) record(ctx context.Context, session *api.AgentSession, key string, event journal.Event) error {
 	end, err := s.end(ctx, session)
 	if err != nil || end.newest.Has(key) {
 		return err
@@ -316,13 +334,13 @@ func read(meta *metav1.ObjectMeta) (journal.Chunk, error) {
 	} {
 		value, err := strconv.ParseInt(meta.Annotations[annotation], 10, 64)
 		if err != nil {
-			return chunk, fmt.Errorf("read annotation %s of journal chunk %s: %w", annotation, meta.Name, err)
+			return chunk, fmt.Errorf("read annotation %s of journal chunk %s: %w: %w", annotation, meta.Name, ErrDamaged, err)
 		}
 		*figure = value
 	}
 	var err error
 	if chunk.Position, err = journal.ParsePosition(meta.Annotations[annotationPosition]); err != nil {
-		return chunk, fmt.Errorf("read journal chunk %s: %w", meta.Name, err)
+		return chunk, fmt.Errorf("read position of journal chunk %s: %w: %w", meta.Name, ErrDamaged, err)
 	}
 	return chunk, nil
 }
