@@ -34,7 +34,7 @@ func (s *Server) AppendEvents(ctx context.Context, request server.AppendEventsRe
 	who := callerOf(ctx)
 	// A session is ready when its agent is, whether or not the journal can be
 	// written: the runner repeats the batch until it can.
-	if err := s.noteReady(ctx, who, batch); err != nil {
+	if err := s.noteAgent(ctx, who, batch); err != nil {
 		return nil, err
 	}
 	var accepted int64
@@ -80,27 +80,38 @@ func readEvents(events []openapi.Event) ([]journal.Entry, error) {
 	return batch, nil
 }
 
-// noteReady makes the session ready when its runner announces an initialised
-// agent.
-func (s *Server) noteReady(ctx context.Context, who caller, batch []journal.Entry) error {
-	isInit := func(entry journal.Entry) bool { return entry.Type == journal.TypeSessionInit }
-	if !slices.ContainsFunc(batch, isInit) {
+// noteAgent makes the session ready when its runner announces an initialised
+// agent, and ends the prompt that an agent left behind untaken. Of one that it
+// took the runner sends a result.
+func (s *Server) noteAgent(ctx context.Context, who caller, batch []journal.Entry) error {
+	if !has(batch, journal.TypeSessionInit) && !has(batch, journal.TypeSessionEnded) {
 		return nil
 	}
 	position, err := s.journals.Position(ctx, who.session)
 	if err != nil {
 		return fmt.Errorf("read journal position: %w", err)
 	}
-	if _, err := position.Accept(who.session.Status.Attempt, batch); err != nil {
+	news, err := position.Accept(who.session.Status.Attempt, batch)
+	if err != nil {
 		return gapOf(err)
 	}
 	return s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
-		if status.ReadyAttempt == status.Attempt {
-			return false, nil
+		becameReady := has(news, journal.TypeSessionInit) && status.ReadyAttempt != status.Attempt
+		if becameReady {
+			status.ReadyAttempt = status.Attempt
 		}
-		status.ReadyAttempt = status.Attempt
-		return true, nil
+		isUntaken := status.Prompt != nil && status.Prompt.State == api.PromptQueued
+		isLeft := has(news, journal.TypeSessionEnded) && isUntaken
+		if isLeft {
+			status.Prompt.State, status.Prompt.Attempt = api.PromptDone, status.Attempt
+			status.Prompt.Result = &api.PromptResult{Outcome: api.OutcomeFailed}
+		}
+		return becameReady || isLeft, nil
 	})
+}
+
+func has(batch []journal.Entry, kind string) bool {
+	return slices.ContainsFunc(batch, func(entry journal.Entry) bool { return entry.Type == kind })
 }
 
 // noteLife records that the runner is alive while somebody waits for it, that

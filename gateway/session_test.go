@@ -417,6 +417,29 @@ var _ = Describe("Events", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
+	It("fail the prompt that an agent left behind untaken", func(ctx context.Context) {
+		w.ctx = ctx
+		ended := func(sequence int) string {
+			return fmt.Sprintf(`{"events":[{"sequence":%d,"type":"session_ended","data":{"exitCode":3}}]}`, sequence)
+		}
+		send(ended(1)) // nothing was asked yet
+		w.prompt(session, "Hello")
+		send(ended(1)) // which is old news
+		Expect(reload(w, session).Status.Prompt.State).To(Equal(api.PromptQueued))
+		send(ended(2))
+		Expect(*reload(w, session).Status.Prompt).To(And(
+			HaveField("State", api.PromptDone), HaveField("Result.Outcome", api.OutcomeFailed), HaveField("Attempt", int32(1)),
+		))
+	}, NodeTimeout(time.Minute))
+
+	It("leave the prompt that an agent took to its runner's result", func(ctx context.Context) {
+		w.ctx = ctx
+		w.prompt(session, "Hello")
+		Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))
+		send(`{"events":[{"sequence":1,"type":"session_error","data":{"name":"ProviderRetry","message":"busy"}},{"sequence":2,"type":"session_ended"}]}`)
+		Expect(reload(w, session).Status.Prompt.State).To(Equal(api.PromptDelivered))
+	}, NodeTimeout(time.Minute))
+
 	It("make it ready although the journal cannot be written", func(ctx context.Context) {
 		w = newWorld(ctx, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			return errors.New("disk full")

@@ -14,6 +14,7 @@ const (
 	TypeAssistantText     = "assistant_text"
 	TypeConversationReset = "conversation_reset"
 	TypeSessionInit       = "session_init"
+	TypeSessionEnded      = "session_ended"
 )
 
 const (
