@@ -417,7 +417,7 @@ var _ = Describe("Events", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("fail the prompt that an agent left behind untaken", func(ctx context.Context) {
+	It("workbench 27: fail the prompt that an agent left behind untaken when its process ended", func(ctx context.Context) {
 		w.ctx = ctx
 		ended := func(sequence int) string {
 			return fmt.Sprintf(`{"events":[{"sequence":%d,"type":"session_ended","data":{"exitCode":3}}]}`, sequence)
@@ -432,7 +432,7 @@ var _ = Describe("Events", func() {
 		))
 	}, NodeTimeout(time.Minute))
 
-	It("leave the prompt that an agent took to its runner's result", func(ctx context.Context) {
+	It("workbench 15: leave the prompt that an agent took to its runner's result; ProviderRetry fails nothing", func(ctx context.Context) {
 		w.ctx = ctx
 		w.prompt(session, "Hello")
 		Expect(w.asRunner("POST", "/prompts/triage-1/ack", nil).status).To(Equal(http.StatusNoContent))

@@ -119,6 +119,7 @@ func forgetChance(object map[string]any) {
 	// An answer that was lost is asked for again, and refused.
 	delete(status, "rejectedProposals")
 	delete(status, "usage")
+	delete(status, "journal")
 	if prompt, _ := status["prompt"].(map[string]any); prompt != nil {
 		if result, _ := prompt["result"].(map[string]any); result != nil {
 			delete(result, "usage")
