@@ -2,11 +2,9 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -66,16 +64,9 @@ func (r *TurnReconciler) serveRun(ctx context.Context, turn *api.Turn) (step, er
 // sessionOfRun reads the turn's session live, nil if it is gone or another one of
 // its name.
 func (r *TurnReconciler) sessionOfRun(ctx context.Context, turn *api.Turn) (*api.AgentSession, error) {
-	session := &api.AgentSession{}
-	err := r.Direct.Get(ctx, types.NamespacedName{Namespace: turn.Namespace, Name: turn.Spec.SessionRef.Name}, session)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // a session that is gone is an ordinary answer
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read session: %w", err)
-	}
-	if !isOwnedBy(session, types.UID(turn.Spec.Prompt.RunRef.UID)) || !session.DeletionTimestamp.IsZero() {
-		return nil, nil //nolint:nilnil // as above
+	session, err := r.readSession(ctx, turn)
+	if err != nil || session == nil || !isOwnedBy(session, types.UID(turn.Spec.Prompt.RunRef.UID)) {
+		return nil, err
 	}
 	return session, nil
 }
@@ -108,14 +99,7 @@ func (r *TurnReconciler) queueRun(ctx context.Context, turn *api.Turn, session *
 	case hasWork(session):
 		return step{again: left}, nil
 	}
-	sequence := int64(1)
-	if before := session.Status.Prompt; before != nil {
-		sequence = before.Sequence + 1
-	}
-	session.Status.FailedStarts, session.Status.CurrentTurn = 0, turn.Name
-	session.Status.Prompt = &api.SessionPrompt{
-		Sequence: sequence, ID: turn.Name, TurnUID: string(turn.UID), Ref: *turn.Status.Prompt, State: api.PromptQueued, QueuedAt: timeOf(now),
-	}
+	putPrompt(session, turn, now)
 	return step{}, r.updateSession(ctx, session)
 }
 

@@ -43,7 +43,9 @@ func (r *AgentSessionReconciler) apply(ctx context.Context, state sessionState, 
 	case moveGiveUp:
 		status := &state.session.Status
 		status.FailedStarts = maxFailedStarts
-		concludePrompt(status.Prompt, api.PromptResult{Outcome: api.OutcomeFailed, Detail: startFailurePrefix + status.LastFailure})
+		if hasWork(state.session) {
+			concludePrompt(status.Prompt, api.PromptResult{Outcome: api.OutcomeFailed, Detail: startFailurePrefix + status.LastFailure})
+		}
 	}
 	return nil
 }

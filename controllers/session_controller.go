@@ -89,6 +89,9 @@ type sessionState struct {
 	// turn that the prompt is named for, nil when it is gone or there is no prompt
 	// outstanding.
 	turn *api.Turn
+	// holder is the turn that a free-standing session is claimed by, nil when it is
+	// gone or there is none.
+	holder *api.Turn
 	// template of the session.
 	template api.SessionTemplateSpec
 	// impossible tells why no pod can be made, empty when one can.
@@ -156,13 +159,29 @@ func (r *AgentSessionReconciler) gather(ctx context.Context, session *api.AgentS
 			return state, err
 		}
 	}
-	if hasWork(session) {
-		if state.turn, err = r.promptTurn(ctx, session); err != nil {
-			return state, err
-		}
+	if err := r.gatherTurns(ctx, &state); err != nil {
+		return state, err
 	}
 	state.withinLimit, err = r.hasSlot(ctx, session)
 	return state, err
+}
+
+func (r *AgentSessionReconciler) gatherTurns(ctx context.Context, state *sessionState) error {
+	session := state.session
+	var err error
+	if hasWork(session) {
+		if state.turn, err = r.promptTurn(ctx, session); err != nil {
+			return err
+		}
+	}
+	if claimant := session.Status.CurrentTurn; claimant != "" && isFree(session) {
+		state.holder, err = readTurn(ctx, r.Client, session.Namespace, claimant)
+		if err == nil && !holds(state.holder, session) {
+			// The cache may not know yet the turn of that name which has claimed it.
+			state.holder, err = readTurn(ctx, r.Direct, session.Namespace, claimant)
+		}
+	}
+	return err
 }
 
 // promptTurn reads the turn of the session's prompt. One that the cache misses

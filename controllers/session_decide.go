@@ -113,7 +113,7 @@ func podOver(state sessionState) (reason string, over bool) {
 	case pod == nil && state.impossible != "":
 		return state.impossible, true
 	case pod == nil:
-		return "", !hasWork(session) // nobody waits for it any more
+		return "", !hasWork(session) && !startsAtOnce(session) // nobody waits for it any more
 	case !pod.DeletionTimestamp.IsZero():
 		return failurePodDeleted, true
 	case isEnded(pod):

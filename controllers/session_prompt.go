@@ -6,7 +6,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/turns"
 )
+
+// putPrompt queues the turn's prompt as the session's next.
+func putPrompt(session *api.AgentSession, turn *api.Turn, now time.Time) {
+	sequence := int64(1)
+	if before := session.Status.Prompt; before != nil {
+		sequence = before.Sequence + 1
+	}
+	session.Status.FailedStarts, session.Status.CurrentTurn = 0, turn.Name
+	session.Status.Prompt = &api.SessionPrompt{
+		Sequence: sequence, ID: turn.Name, TurnUID: string(turn.UID), Ref: *turn.Status.Prompt,
+		State: api.PromptQueued, QueuedAt: timeOf(now), NewConversation: turn.Spec.NewConversation,
+	}
+}
 
 // hasWork tells whether the session's prompt still waits for its result.
 func hasWork(session *api.AgentSession) bool {
@@ -17,8 +31,30 @@ func hasWork(session *api.AgentSession) bool {
 // wantsPod tells whether the session has work that needs a new pod. A prompt
 // that was lost waits for its turn's decision first.
 func wantsPod(session *api.AgentSession) bool {
+	if session.Spec.Stopped {
+		return false
+	}
 	prompt := session.Status.Prompt
-	return !session.Spec.Stopped && prompt != nil && prompt.State == api.PromptQueued && !prompt.Cancel
+	return startsAtOnce(session) || prompt != nil && prompt.State == api.PromptQueued && !prompt.Cancel
+}
+
+// isFree tells whether the session is free-standing: it belongs to nothing but
+// the people who talk to it.
+func isFree(session *api.AgentSession) bool {
+	return session.Spec.CompositionRef == nil && session.Spec.RunRef == nil
+}
+
+// startsAtOnce tells whether the session's first agent is wanted before anybody
+// says anything.
+func startsAtOnce(session *api.AgentSession) bool {
+	return isFree(session) && session.Status.ReadyAttempt == 0 && session.Status.FailedStarts < maxFailedStarts
+}
+
+// holds tells whether a free-standing session belongs to the turn for now; the
+// turn is nil when it is gone.
+func holds(turn *api.Turn, session *api.AgentSession) bool {
+	return turn != nil && turn.Spec.SessionRef != nil && turn.Spec.SessionRef.Name == session.Name &&
+		turn.DeletionTimestamp.IsZero() && !turns.IsOver(turn.Status.State)
 }
 
 // isReady tells whether the session's live pod has an initialised agent.

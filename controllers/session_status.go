@@ -13,11 +13,21 @@ func setSessionStatus(state sessionState) {
 	status := &session.Status
 	status.ObservedGeneration = session.Generation
 	status.Capabilities = template.Capabilities(session.Spec.TemplateRef.Name, session.Spec.CompositionRef != nil)
-	if !hasWork(session) {
+	if !isHeldBy(session, state.holder) {
 		status.CurrentTurn = ""
 	}
 	status.Phase = sessionPhase(session)
 	setSessionConditions(state)
+}
+
+// isHeldBy tells whether a turn works in the session. A free-standing one is the
+// turn's until the turn is over; any other is as long as its prompt is outstanding,
+// since what it belongs to keeps turns apart.
+func isHeldBy(session *api.AgentSession, holder *api.Turn) bool {
+	if !isFree(session) {
+		return hasWork(session)
+	}
+	return holds(holder, session)
 }
 
 func setSessionConditions(state sessionState) {
@@ -59,7 +69,7 @@ func sessionPhase(session *api.AgentSession) api.SessionPhase {
 		return api.SessionReady
 	case status.FailedStarts >= maxFailedStarts:
 		return api.SessionFailed
-	case status.Attempt > 0 && !hasWork(session):
+	case status.Attempt > 0 && !hasWork(session) && !wantsPod(session):
 		return api.SessionSuspended
 	}
 	return api.SessionPending

@@ -58,7 +58,10 @@ type TurnReconciler struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-const compositionKind = "Composition"
+const (
+	compositionKind = "Composition"
+	sessionKind     = "AgentSession"
+)
 
 // maxEventNote is what the API takes of an Event's note, in bytes.
 const maxEventNote = 1024
@@ -69,6 +72,9 @@ type step struct {
 	again time.Duration
 	// comp is what events are about, nil when it is gone.
 	comp *api.Composition
+	// session is what events of a turn without composition are about, nil when it
+	// is gone.
+	session *api.AgentSession
 }
 
 // SetupWithManager registers the controller.
@@ -91,7 +97,7 @@ func (r *TurnReconciler) Reconcile(ctx context.Context, turn *api.Turn) (ctrl.Re
 	done, stepErr := r.step(ctx, turn)
 	setTurnConditions(turn)
 
-	if err := errors.Join(stepErr, r.report(ctx, before, turn, done.comp)); err != nil {
+	if err := errors.Join(stepErr, r.report(ctx, before, turn, done)); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: done.again}, nil
@@ -121,7 +127,7 @@ func (r *TurnReconciler) step(ctx context.Context, turn *api.Turn) (step, error)
 }
 
 // report writes the status once, then tells of the transition it made.
-func (r *TurnReconciler) report(ctx context.Context, before, turn *api.Turn, comp *api.Composition) error {
+func (r *TurnReconciler) report(ctx context.Context, before, turn *api.Turn, done step) error {
 	if equalStatus(before.Status, turn.Status) {
 		return nil
 	}
@@ -131,8 +137,11 @@ func (r *TurnReconciler) report(ctx context.Context, before, turn *api.Turn, com
 		}
 		return fmt.Errorf("update turn status: %w", err)
 	}
-	if comp != nil {
-		r.announce(before, turn, comp)
+	switch {
+	case done.comp != nil:
+		r.announce(before, turn, done.comp)
+	case done.session != nil:
+		r.announce(before, turn, done.session)
 	}
 	return nil
 }
@@ -141,7 +150,7 @@ func (r *TurnReconciler) report(ctx context.Context, before, turn *api.Turn, com
 var announcements = map[api.TurnPhase]struct{ kind, reason, note string }{
 	api.TurnWorking:            {corev1.EventTypeNormal, "TurnStarted", "turn %s started"},
 	api.TurnAwaitingResolution: {corev1.EventTypeNormal, "ChangeSetReady", "turn %s waits for a resolution"},
-	api.TurnCompleted:          {corev1.EventTypeNormal, "TurnCompleted", "turn %s ended without workflow changes"},
+	api.TurnCompleted:          {corev1.EventTypeNormal, "TurnCompleted", "turn %s ended with nothing to resolve"},
 	api.TurnApplied:            {corev1.EventTypeNormal, "TurnApplied", "turn %s was applied"},
 	api.TurnRejected:           {corev1.EventTypeNormal, "TurnRejected", "turn %s was rejected"},
 	api.TurnStale:              {corev1.EventTypeWarning, "TurnStale", "turn %s no longer fits the workflow"},
@@ -151,12 +160,12 @@ var announcements = map[api.TurnPhase]struct{ kind, reason, note string }{
 }
 
 // announce tells of a new state and of new words to the person.
-func (r *TurnReconciler) announce(before, turn *api.Turn, comp *api.Composition) {
+func (r *TurnReconciler) announce(before, turn *api.Turn, about client.Object) {
 	if a, announced := announcements[turn.Status.State]; announced && before.Status.State != turn.Status.State {
-		r.Recorder.Eventf(comp, turn, a.kind, a.reason, "Turn", a.note, turn.Name)
+		r.Recorder.Eventf(about, turn, a.kind, a.reason, "Turn", a.note, turn.Name)
 	}
 	for _, notice := range turn.Status.Notices[len(before.Status.Notices):] {
-		r.Recorder.Eventf(comp, turn, corev1.EventTypeNormal, "AgentNotice", "Turn", "%s", truncate(notice, maxEventNote))
+		r.Recorder.Eventf(about, turn, corev1.EventTypeNormal, "AgentNotice", "Turn", "%s", truncate(notice, maxEventNote))
 	}
 }
 
@@ -172,7 +181,7 @@ func (r *TurnReconciler) now() *metav1.Time {
 func (r *TurnReconciler) readComposition(ctx context.Context, turn *api.Turn) (*api.Composition, error) {
 	comp := &api.Composition{}
 	err := r.Direct.Get(ctx, types.NamespacedName{Namespace: turn.Namespace, Name: turn.Spec.CompositionRef.Name}, comp)
-	if apierrors.IsNotFound(err) || err == nil && (!comp.DeletionTimestamp.IsZero() || isOfFormer(turn, comp)) {
+	if apierrors.IsNotFound(err) || err == nil && (!comp.DeletionTimestamp.IsZero() || isOfFormer(turn, comp, compositionKind)) {
 		return nil, nil //nolint:nilnil // a composition that is gone is an ordinary answer
 	}
 	if err != nil {
@@ -181,11 +190,11 @@ func (r *TurnReconciler) readComposition(ctx context.Context, turn *api.Turn) (*
 	return comp, nil
 }
 
-// isOfFormer tells whether the turn belongs to a composition that had the name
+// isOfFormer tells whether the turn belongs to what had the name of its target
 // before this one.
-func isOfFormer(turn *api.Turn, comp *api.Composition) bool {
-	return !isOwnedBy(turn, comp.UID) && slices.ContainsFunc(turn.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == compositionKind && owner.Name == comp.Name
+func isOfFormer(turn *api.Turn, target client.Object, kind string) bool {
+	return !isOwnedBy(turn, target.GetUID()) && slices.ContainsFunc(turn.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == kind && owner.Name == target.GetName()
 	})
 }
 
@@ -196,8 +205,11 @@ func (r *TurnReconciler) workingTurnsOf(ctx context.Context, object client.Objec
 	if isSession && session.Spec.RunRef != nil {
 		return r.turnsOfRunSession(ctx, session)
 	}
-	if !isSession || session.Spec.CompositionRef == nil {
+	if !isSession {
 		return nil
+	}
+	if session.Spec.CompositionRef == nil {
+		return r.turnsOfFreeSession(ctx, session)
 	}
 	return r.turnsWith(ctx, session.Namespace, session.Spec.CompositionRef.Name, isWorking)
 }

@@ -18,8 +18,7 @@ const detailInterruptedBefore = "The turn was interrupted before it started"
 // fresh operator may repeat any part of it: the claim names the turn.
 func (r *TurnReconciler) start(ctx context.Context, turn *api.Turn) (step, error) {
 	if turn.Spec.CompositionRef == nil {
-		refuse(turn, "turns of free-standing sessions are not served yet")
-		return step{}, nil
+		return r.startFree(ctx, turn)
 	}
 	comp, err := r.readComposition(ctx, turn)
 	if err != nil {
@@ -30,7 +29,7 @@ func (r *TurnReconciler) start(ctx context.Context, turn *api.Turn) (step, error
 		return step{}, nil
 	}
 	done := step{comp: comp}
-	if err := r.own(ctx, turn, comp); err != nil {
+	if err := r.own(ctx, turn, comp, compositionKind); err != nil {
 		return done, err
 	}
 	turn.Status.ItemPolicy = cmp.Or(comp.Spec.Agent.ItemPolicy, api.ItemDirect)
@@ -99,16 +98,16 @@ func (r *TurnReconciler) claimed(ctx context.Context, turn *api.Turn, claim *api
 	return false, nil
 }
 
-// own makes the turn go with its composition. It is a plain owner: somebody
+// own makes the turn go with what it is for. It is a plain owner: somebody
 // else may be the turn's controller.
-func (r *TurnReconciler) own(ctx context.Context, turn *api.Turn, comp *api.Composition) error {
-	if isOwnedBy(turn, comp.UID) {
+func (r *TurnReconciler) own(ctx context.Context, turn *api.Turn, owner client.Object, kind string) error {
+	if isOwnedBy(turn, owner.GetUID()) {
 		return nil
 	}
 	// The patch answers with the stored object; the step's status is kept aside.
 	stored := turn.DeepCopy()
 	stored.OwnerReferences = append(stored.OwnerReferences, metav1.OwnerReference{
-		APIVersion: api.GroupVersion.String(), Kind: compositionKind, Name: comp.Name, UID: comp.UID,
+		APIVersion: api.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID(),
 	})
 	if err := r.Direct.Patch(ctx, stored, client.MergeFromWithOptions(turn.DeepCopy(), client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("own turn: %w", err)

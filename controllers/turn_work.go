@@ -27,6 +27,9 @@ const (
 
 // work brings the prompt to the agent and waits for its result.
 func (r *TurnReconciler) work(ctx context.Context, turn *api.Turn) (step, error) {
+	if turn.Spec.CompositionRef == nil {
+		return r.workFree(ctx, turn)
+	}
 	comp, err := r.readComposition(ctx, turn)
 	if err != nil {
 		return step{}, err
@@ -45,12 +48,17 @@ func (r *TurnReconciler) work(ctx context.Context, turn *api.Turn) (step, error)
 	if err != nil {
 		return done, err
 	}
+	return r.serve(ctx, turn, session, done)
+}
+
+// serve brings the prompt to the session's agent and its result to the turn.
+func (r *TurnReconciler) serve(ctx context.Context, turn *api.Turn, session *api.AgentSession, done step) (step, error) {
 	prompt := session.Status.Prompt
 	isOwn := isPromptOf(prompt, turn)
 	switch {
 	case isOwn && prompt.State == api.PromptDone:
 		turn.Status.Restarts = prompt.Restarts
-		return done, r.finish(ctx, turn, comp, prompt)
+		return done, r.finish(ctx, turn, done.comp, prompt)
 	case session.Spec.Stopped:
 		failAgent(turn, detailSessionEnded, r.now())
 		return done, nil
@@ -96,15 +104,7 @@ func (r *TurnReconciler) queue(ctx context.Context, turn *api.Turn, session *api
 	case hasWork(session):
 		return r.awaitTurn(turn, session, done), nil
 	}
-	sequence := int64(1)
-	if before := session.Status.Prompt; before != nil {
-		sequence = before.Sequence + 1
-	}
-	session.Status.FailedStarts, session.Status.CurrentTurn = 0, turn.Name
-	session.Status.Prompt = &api.SessionPrompt{
-		Sequence: sequence, ID: turn.Name, TurnUID: string(turn.UID), Ref: *turn.Status.Prompt,
-		State: api.PromptQueued, QueuedAt: r.now(), NewConversation: turn.Spec.NewConversation,
-	}
+	putPrompt(session, turn, r.Clock.Now())
 	return done, r.updateSession(ctx, session)
 }
 

@@ -93,13 +93,7 @@ var _ = Describe("A session", func() {
 		session := w.session(comp)
 		turn := w.asks("t-1", comp)
 		for attempt := int32(1); attempt <= 3; attempt++ {
-			pod := w.pod(session, attempt)
-			pod.Status.Phase = corev1.PodFailed
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-				Name: "agent", Image: "i", ImageID: "i",
-				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 7, Reason: "Error"}},
-			}}
-			Expect(admin.Status().Update(w.ctx, pod)).To(Succeed())
+			w.fails(w.pod(session, attempt))
 		}
 		w.reaches(turn, api.TurnFailed)
 		w.rests(comp, "")

@@ -394,6 +394,17 @@ func (w *world) hasPrompt(session *api.AgentSession, turn *api.Turn) {
 	})
 }
 
+// fails plays the kubelet: the pod's agent has ended with an exit code.
+func (w *world) fails(pod *corev1.Pod) {
+	GinkgoHelper()
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "agent", Image: "i", ImageID: "i",
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 7, Reason: "Error"}},
+	}}
+	Expect(admin.Status().Update(w.ctx, pod)).To(Succeed())
+}
+
 // loses plays the node: the pod is gone.
 func (w *world) loses(pod *corev1.Pod) {
 	GinkgoHelper()

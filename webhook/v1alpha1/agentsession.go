@@ -14,21 +14,38 @@ import (
 // sessionDoor is the door of AgentSession.
 type sessionDoor struct {
 	operator string
+	access   access
 }
 
-func (a sessionDoor) validate(_ context.Context, req request[api.AgentSession]) ([]string, error) {
+func (a sessionDoor) validate(ctx context.Context, req request[api.AgentSession]) ([]string, error) {
 	spec := &req.after.Spec
 	if !req.isCreate() && apiequality.Semantic.DeepEqual(req.before.Spec, *spec) {
 		return nil, nil
 	}
-	// Both are immutable by the schema, so what an update carries was admitted.
+	// These are immutable by the schema, so what an update carries was admitted.
 	if req.isCreate() && req.UserInfo.Username != a.operator {
-		if spec.CompositionRef != nil {
-			return nil, req.forbidden("spec.compositionRef: only the operator may set it")
-		}
-		if spec.RunRef != nil {
-			return nil, req.forbidden("spec.runRef: only the operator may set it")
+		if err := a.validateOwn(ctx, req); err != nil {
+			return nil, err
 		}
 	}
 	return nil, req.invalid(validateTimeouts(spec.TurnTimeout, spec.IdleTimeout, field.NewPath("spec")))
+}
+
+// validateOwn keeps people to sessions that stand by themselves, and to subjects
+// that they could read without one.
+func (a sessionDoor) validateOwn(ctx context.Context, req request[api.AgentSession]) error {
+	spec := &req.after.Spec
+	switch {
+	case spec.CompositionRef != nil:
+		return req.forbidden("spec.compositionRef: only the operator may set it")
+	case spec.RunRef != nil:
+		return req.forbidden("spec.runRef: only the operator may set it")
+	case spec.Subject == nil:
+		return nil
+	}
+	allowed, err := a.access.mayRead(ctx, req.UserInfo, req.Namespace, *spec.Subject)
+	if err != nil || allowed {
+		return err
+	}
+	return req.forbidden("spec.subject: user %q must be allowed to get %s %s", req.UserInfo.Username, spec.Subject.Kind, spec.Subject.Name)
 }

@@ -64,7 +64,7 @@ func doors(live client.Client, opts Options) map[string]admission.Handler {
 		access: access{client: live}, contents: content.Store{Client: live},
 	}
 	tasks := taskDoors{operator: opts.Operator, clock: opts.Clock}
-	sessions := sessionDoor{operator: opts.Operator}
+	sessions := sessionDoor{operator: opts.Operator, access: access{client: live}}
 	return map[string]admission.Handler{
 		"/mutate/compositions":        annotating[api.Composition](drafts.annotate),
 		"/validate/compositions":      validating[api.Composition](drafts.validate),

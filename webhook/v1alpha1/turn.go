@@ -143,10 +143,30 @@ func (t turnDoors) validateSession(ctx context.Context, req request[api.Turn], n
 		path := field.NewPath("spec", "sessionRef", "name")
 		return req.invalid(field.ErrorList{field.Invalid(path, name, "must name a free-standing session, not that of a composition or run")})
 	}
-	if session.Status.CurrentTurn != "" {
-		return req.conflict("An AI turn is already running: %s", session.Status.CurrentTurn)
+	if err := t.validateUnclaimed(ctx, req, session); err != nil {
+		return err
 	}
 	return refuseStopped(req, session)
+}
+
+// validateUnclaimed refuses a session that a turn works in. A claim of one that
+// is over lingers on only until the operator sees it.
+func (t turnDoors) validateUnclaimed(ctx context.Context, req request[api.Turn], session *api.AgentSession) error {
+	name := session.Status.CurrentTurn
+	if name == "" {
+		return nil
+	}
+	claimant := &api.Turn{}
+	err := t.live.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: name}, claimant)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fault("read turn %s: %w", name, err)
+	case turns.IsOver(claimant.Status.State):
+		return nil
+	}
+	return req.conflict("An AI turn is already running: %s", name)
 }
 
 func refuseStopped(req request[api.Turn], session *api.AgentSession) error {
