@@ -12,7 +12,7 @@ func setSessionStatus(state sessionState) {
 	session := state.session
 	status := &session.Status
 	status.ObservedGeneration = session.Generation
-	status.Capabilities = template.Capabilities(session.Spec.TemplateRef.Name, session.Spec.CompositionRef != nil)
+	status.Capabilities = template.Capabilities(session.Spec.TemplateRef.Name, session.Spec.CompositionRef != nil).Names()
 	if !isHeldBy(session, state.holder) {
 		status.CurrentTurn = ""
 	}

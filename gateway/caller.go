@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/capability"
 	"github.com/apitomy/axiom-operator/internal/token"
 )
 
@@ -25,9 +25,6 @@ const (
 
 	// fieldTokenHash is the field by which the API server selects sessions.
 	fieldTokenHash = "status.tokenHash"
-
-	// capabilityItems lets a session draft library objects.
-	capabilityItems = "config-items"
 )
 
 // caller is who sent a request: the live pod of a session, the pod of an action
@@ -169,7 +166,7 @@ func (s *Server) itemsReader(r *http.Request) (caller, error) {
 }
 
 func mayDraft(session *api.AgentSession) error {
-	if !slices.Contains(session.Status.Capabilities, capabilityItems) {
+	if !capability.Parse(session.Status.Capabilities).Has(capability.ConfigItems) {
 		return invalid(detailNoItems)
 	}
 	return nil

@@ -102,7 +102,8 @@ func (s *Server) PutItem(ctx context.Context, request server.PutItemRequestObjec
 		if err := checkDraft(status, change); err != nil {
 			return false, err
 		}
-		return putDraft(status, content, ref.Digest, base), nil
+		changed := putDraft(status, content, ref.Digest, base)
+		return noteEffect(status) || changed, nil
 	})
 	if err != nil {
 		return nil, err
@@ -162,6 +163,17 @@ func putDraft(status *api.AgentSessionStatus, content item.Content, digest, base
 	return true
 }
 
+// noteEffect keeps the agent's prompt from being given to another pod: what it
+// drafted would be drafted again.
+func noteEffect(status *api.AgentSessionStatus) (changed bool) {
+	prompt := status.Prompt
+	if prompt == nil || prompt.State == api.PromptDone || prompt.Effect {
+		return false
+	}
+	prompt.Effect = true
+	return true
+}
+
 // libraryVersion is the resource version of a library object, empty when there
 // is none.
 func (s *Server) libraryVersion(ctx context.Context, namespace string, wanted turns.Item) (string, error) {
@@ -197,6 +209,7 @@ func (s *Server) RemoveItem(ctx context.Context, request server.RemoveItemReques
 		status.Items = slices.DeleteFunc(status.Items, func(draft api.SessionItem) bool {
 			return draft.Type == wanted.Type && draft.Name == wanted.Name
 		})
+		noteEffect(status)
 		return true, nil
 	})
 	if err != nil {

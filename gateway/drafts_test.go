@@ -94,6 +94,16 @@ var _ = Describe("Drafts of library objects", func() {
 		expectProblem(put(map[string]any{"name": "a", "parameters": 7}), http.StatusUnprocessableEntity, openapi.ProblemCodeInvalid, "cannot be kept")
 	}, NodeTimeout(time.Minute))
 
+	It("are an effect of the prompt that they are made for", func(ctx context.Context) {
+		w.ctx = ctx
+		Expect(put(tool("ask", "one")).status).To(Equal(http.StatusOK))
+		w.prompt(session, "Draft")
+		Expect(ask("POST", "/validate", map[string]any{"type": "tool", "item": tool("ask", "one")}).status).To(Equal(http.StatusOK))
+		Expect(reload(w, session).Status.Prompt.Effect).To(BeFalse())
+		Expect(put(tool("ask", "one")).status).To(Equal(http.StatusOK))
+		Expect(reload(w, session).Status.Prompt.Effect).To(BeTrue())
+	}, NodeTimeout(time.Minute))
+
 	It("are 50 at most", func(ctx context.Context) {
 		w.ctx = ctx
 		now := reload(w, session)

@@ -235,6 +235,7 @@ func finish(status *api.AgentSessionStatus, id string, result *api.PromptResult,
 	}
 	// The acknowledgement may have been lost; the result says as much.
 	prompt.State, prompt.Attempt, prompt.Result = api.PromptDone, status.Attempt, result
+	status.Usage = withTurn(status.Usage, result.Usage)
 	status.LastActivityAt = &now
 	return true, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,13 +16,6 @@ import (
 )
 
 const defaultTurnTimeout = 30 * time.Minute
-
-// builtInServers are the aliases of the operator's own MCP servers, each with
-// how the names of its tools begin.
-var builtInServers = []struct{ alias, toolPrefix string }{
-	{"@axiom-workbench", "mcp__workbench__"},
-	{"@axiom-assistant", "mcp__axiom__"},
-}
 
 // GetSession tells a runner how to set its agent up.
 func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObject) (server.GetSessionResponseObject, error) {
@@ -55,18 +46,10 @@ func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObjec
 	}, nil
 }
 
-// serversOf are the template's MCP servers, and those that its tools imply.
 func serversOf(spec api.SessionTemplateSpec) []openapi.MCPServer {
 	servers := make([]openapi.MCPServer, 0, len(spec.MCPServers))
-	for _, s := range spec.MCPServers {
+	for _, s := range template.Servers(spec) {
 		servers = append(servers, openapi.MCPServer{Name: s.Name, URL: s.URL})
-	}
-	for _, builtIn := range builtInServers {
-		isNamed := slices.ContainsFunc(servers, func(s openapi.MCPServer) bool { return s.Name == builtIn.alias })
-		isUsed := slices.ContainsFunc(spec.AllowedTools, func(tool string) bool { return strings.HasPrefix(tool, builtIn.toolPrefix) })
-		if isUsed && !isNamed {
-			servers = append(servers, openapi.MCPServer{Name: builtIn.alias})
-		}
 	}
 	return servers
 }

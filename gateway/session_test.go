@@ -217,6 +217,9 @@ var _ = Describe("Prompts", func() {
 			Outcome: api.OutcomeCompleted, StopReason: "end_turn", Reply: "Done.",
 			Usage: &api.Usage{InputTokens: 5120, CostUSD: "0.0312", Duration: &metav1.Duration{Duration: 64 * time.Second}},
 		}))
+		Expect(reload(w, session).Status.Usage).To(Equal(&api.Usage{
+			Turns: 1, InputTokens: 5120, CostUSD: "0.0312", Duration: &metav1.Duration{Duration: 64 * time.Second},
+		}), "a repeated result counts once")
 		result["reply"] = "Something else."
 		expectProblem(w.asRunner("POST", "/prompts/triage-1/result", result), http.StatusConflict, openapi.ProblemCodeConflict, "another result")
 		expectProblem(w.asRunner("POST", "/prompts/triage-2/result", result), http.StatusConflict, openapi.ProblemCodeConflict, "not the current one")

@@ -43,7 +43,7 @@ func TestWorkbench51SummarizeEventAndFormatProblems(t *testing.T) {
 		})
 	}
 	problems := []openapi.ItemProblem{{Severity: "error", Path: "content", Code: "c", Message: "m"}}
-	if got := formatProblems(problems); got != "- [ERROR] content c: m" {
+	if got := openapi.ProblemLines(problems); got != "- [ERROR] content c: m" {
 		t.Errorf("workbench 51: a problem reads %q", got)
 	}
 }

@@ -31,16 +31,6 @@ func formatJSON(value any) (string, error) {
 	return strings.TrimSuffix(buffer.String(), "\n"), nil
 }
 
-// formatProblems is a line for each problem, without a line break at the end.
-func formatProblems(problems []openapi.ItemProblem) string {
-	texts := make([]string, 0, len(problems))
-	for _, problem := range problems {
-		texts = append(texts, fmt.Sprintf("- [%s] %s %s: %s",
-			strings.ToUpper(string(problem.Severity)), problem.Path, problem.Code, problem.Message))
-	}
-	return strings.Join(texts, "\n")
-}
-
 // verdict tells in a word whether an item with the problems is valid.
 func verdict(problems []openapi.ItemProblem) string {
 	for _, problem := range problems {

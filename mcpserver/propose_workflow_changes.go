@@ -40,7 +40,7 @@ func (t toolbox) proposeWorkflowChanges(ctx context.Context, input proposeInput)
 
 func formatProposal(result *openapi.ProposalResult) string {
 	if result.Applied {
-		return lines("APPLIED. New revision: "+result.ContentRevision, formatProblems(result.Problems))
+		return lines("APPLIED. New revision: "+result.ContentRevision, openapi.ProblemLines(result.Problems))
 	}
 	rejection := result.Error
 	if rejection == nil { // the gateway always says why

@@ -47,5 +47,5 @@ func changeOf(input upsertInput) (openapi.ItemChange, error) {
 
 // formatVerdict tells whether something is valid, and what is wrong with it.
 func formatVerdict(problems []openapi.ItemProblem) string {
-	return lines(verdict(problems), formatProblems(problems))
+	return lines(verdict(problems), openapi.ProblemLines(problems))
 }

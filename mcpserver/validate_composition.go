@@ -33,7 +33,7 @@ func formatItems(items []openapi.Item) string {
 	texts := make([]string, 0, len(items))
 	for _, item := range items {
 		head := fmt.Sprintf("%s '%s': %s", item.Type, item.Name, verdict(item.Problems))
-		texts = append(texts, lines(head, formatProblems(item.Problems)))
+		texts = append(texts, lines(head, openapi.ProblemLines(item.Problems)))
 	}
 	return strings.Join(texts, "\n")
 }

@@ -41,33 +41,59 @@ type answer struct {
 	forced bool
 }
 
-// converse gives a prompt to the agent and waits for its answer, cancelling it
-// when there is a cause to.
+// converse brings a prompt to its end: it gives it to the agent, and after an
+// answer whatever has to be said to it.
 func (r *run) converse(ctx context.Context, prompt *openapi.Prompt) ending {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 
 	r.client.begin()
-	answers := r.ask(ctx, prompt)
-	causes := r.watch(watching, prompt)
 	timeout := time.NewTimer(r.timeout)
 	defer timeout.Stop()
+	bounds := bounds{causes: r.watch(watching, prompt), timeout: timeout.C, stopWatching: stopWatching}
 
+	var usage *acp.Usage
+	text := prompt.Text
+	for followUps := 0; ; followUps++ {
+		got := r.exchange(ctx, text, bounds)
+		usage = sumUsage(usage, got.response.Usage)
+		if text = ""; followUps < maxFollowUps {
+			text = r.followUp(ctx, got)
+		}
+		if text == "" {
+			got.response.Usage = usage
+			return r.conclude(ctx, got)
+		}
+		r.client.transcript.nextAnswer()
+	}
+}
+
+// bounds are what ends the work on a prompt before the agent does.
+type bounds struct {
+	causes       <-chan cause
+	timeout      <-chan time.Time
+	stopWatching func()
+}
+
+// exchange gives a text to the agent and waits for its answer, cancelling it
+// when there is a cause to.
+func (r *run) exchange(ctx context.Context, text string, bounds bounds) answer {
+	answers := r.ask(ctx, text)
 	var got answer
 	select {
 	case got = <-answers:
 		got.why, got.denied = r.overtaken()
-		return r.conclude(ctx, got)
-	case got.why = <-causes:
-	case <-timeout.C:
+		return got
+	case got.why = <-bounds.causes:
+	case <-bounds.timeout:
 		got.why = causeTimeout
 	case got.denied = <-r.client.violations:
 		got.why = causeDenied
 	case <-ctx.Done():
 		got.why = causeShutdown
 	}
-	stopWatching()
-	return r.conclude(ctx, r.cancel(ctx, answers, got))
+	bounds.stopWatching()
+	return r.cancel(ctx, answers, got)
 }
 
 // overtaken finds a violation that the agent's answer overtook on the way
@@ -81,12 +107,12 @@ func (r *run) overtaken() (cause, string) {
 	}
 }
 
-// ask sends the prompt: the first of a conversation with the system prompt
+// ask sends a prompt's text: the first of a conversation with the system prompt
 // ahead of it.
-func (r *run) ask(ctx context.Context, prompt *openapi.Prompt) <-chan answer {
-	blocks := []acp.ContentBlock{acp.TextBlock(prompt.Text)}
+func (r *run) ask(ctx context.Context, text string) <-chan answer {
+	blocks := []acp.ContentBlock{acp.TextBlock(text)}
 	if r.fresh && r.session.SystemPrompt != "" {
-		blocks = []acp.ContentBlock{acp.TextBlock(r.session.SystemPrompt), acp.TextBlock(prompt.Text)}
+		blocks = []acp.ContentBlock{acp.TextBlock(r.session.SystemPrompt), acp.TextBlock(text)}
 	}
 	r.fresh = false
 	request := acp.PromptRequest{SessionId: r.client.currentSession(), Prompt: blocks}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -199,16 +200,19 @@ func (a *fakeAgent) stop(reason string) {
 
 // fakeGateway is a gateway in memory.
 type fakeGateway struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	session  openapi.Session
-	prompt   *openapi.Prompt
-	done     bool
-	events   []openapi.Event
-	results  map[string]openapi.PromptResult
-	order    []string
-	gone     bool
-	ackError error
+	mu      sync.Mutex
+	changed chan struct{}
+	session openapi.Session
+	prompt  *openapi.Prompt
+	done    bool
+	events  []openapi.Event
+	results map[string]openapi.PromptResult
+	order   []string
+	gone    bool
+	drafts  []openapi.Item
+	// draftsError is why the drafts cannot be read.
+	draftsError error
+	ackError    error
 	// refuse decides about results; nil takes them all.
 	refuse func(openapi.PromptResult) error
 }
@@ -284,6 +288,13 @@ func (g *fakeGateway) AppendEvents(_ context.Context, _, _ string, events []open
 		}
 	})
 	return int64(len(g.events)), nil
+}
+
+func (g *fakeGateway) ListItems(context.Context, string, string) (*openapi.Items, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	return &openapi.Items{Items: slices.Clone(g.drafts)}, g.draftsError
 }
 
 // stage is a runner with a fake agent and a fake gateway, inside a bubble of

@@ -28,6 +28,8 @@ type Gateway interface {
 	// AppendEvents adds events to the journal, and returns the number of the
 	// newest one there.
 	AppendEvents(ctx context.Context, namespace, name string, events []openapi.Event) (int64, error)
+	// ListItems returns the drafts of the session's agent.
+	ListItems(ctx context.Context, namespace, name string) (*openapi.Items, error)
 }
 
 // ErrSessionGone means that the gateway no longer knows this pod: the session

@@ -44,7 +44,8 @@ type run struct {
 	// http tells whether the agent reaches MCP servers by HTTP.
 	http bool
 	// fresh means that the conversation has had no prompt yet.
-	fresh bool
+	fresh    bool
+	feedback feedback
 }
 
 // Run drives the agent until the context ends, which is no error, or until

@@ -67,6 +67,7 @@ type turnRecord struct {
 	calls       map[string]*toolCall
 	reply       strings.Builder
 	replyIsOver bool
+	hasResults  bool
 	costBefore  float64
 }
 
@@ -250,7 +251,7 @@ func (t *transcript) addStatus(u update, call *toolCall) {
 	if call.done || !failed && u.Status != string(acp.ToolCallStatusCompleted) {
 		return
 	}
-	call.done = true
+	call.done, t.turn.hasResults = true, true
 	t.emit(eventToolResult, map[string]any{
 		"toolUseId": u.ToolCallID, "stdout": outputOf(u.Content, u.RawOutput), "stderr": "",
 		"interrupted": t.turn.interrupted, "isError": failed,
@@ -263,6 +264,26 @@ func (t *transcript) addUnhandled(kind string) {
 	}
 	t.unhandled[kind] = true
 	t.emit(eventUnhandled, map[string]any{"kind": kind})
+}
+
+// takeResults tells whether a tool call ended since it was asked last.
+func (t *transcript) takeResults() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	had := t.turn.hasResults
+	t.turn.hasResults = false
+	return had
+}
+
+// nextAnswer ends the texts of an answer that another one follows in the same
+// turn; the reply is the last one's.
+func (t *transcript) nextAnswer() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	t.flush()
+	t.turn.replyIsOver = true
 }
 
 // end ends the texts of a prompt and returns its reply.

@@ -5,23 +5,24 @@ package template
 
 import (
 	_ "embed"
+	"maps"
+	"slices"
 	"strings"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/capability"
 )
 
-// Capabilities that built-in templates grant.
+// Names of the built-in templates beside that of compositions.
 const (
-	// CapabilityComposition opens the routes of one composition.
-	CapabilityComposition = "composition"
+	// ConfigAssistant drafts action types and tools for the library.
+	ConfigAssistant = "axiom-config-assistant"
+	// General is that of an agent that is good for anything words can do, and has
+	// no tools.
+	General = "general-assistant"
+	// Subject is that of an agent that answers questions about one object.
+	Subject = "subject-assistant"
 )
-
-// General is the built-in template of an agent that is good for anything words
-// can do, and has no tools.
-const General = "general-assistant"
-
-// ServerWorkbench is the alias of the built-in MCP server for compositions.
-const ServerWorkbench = "@axiom-workbench"
 
 // workbenchTools are the tools of the server `workbench`, in the order an
 // agent meets them.
@@ -42,50 +43,85 @@ var workbenchTools = []string{
 	"axiom_list_secrets",
 }
 
+// assistantTools are those of the server `axiom`.
+var assistantTools = []string{
+	"axiom_list_items",
+	"axiom_get_item",
+	"axiom_put_item",
+	"axiom_remove_item",
+	"axiom_validate_item",
+	"axiom_list_action_types",
+	"axiom_get_action_type",
+	"axiom_list_tools",
+	"axiom_get_tool",
+	"axiom_list_secrets",
+}
+
 //go:embed workbench.md
 var workbenchPrompt string
+
+//go:embed assistant.md
+var assistantPrompt string
 
 //go:embed general.md
 var generalPrompt string
 
-//go:embed reference.md
-var reference string
+//go:embed subject.md
+var subjectPrompt string
 
-//go:embed changesets.md
-var changesetReference string
-
-// WorkbenchTools are the names of the workbench's tools as an MCP client of
-// the server sees them.
-func WorkbenchTools() []string {
-	return append([]string(nil), workbenchTools...)
+// builtIns make the templates that are compiled in, by name.
+var builtIns = map[string]func() api.SessionTemplateSpec{
+	api.TemplateWorkbench: workbench,
+	ConfigAssistant:       configAssistant,
+	General:               general,
+	Subject:               subject,
 }
+
+// Names of the built-in templates, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(builtIns)) }
 
 // BuiltIn returns a built-in template by name, its system prompt rendered.
 func BuiltIn(name string) (api.SessionTemplateSpec, bool) {
-	switch name {
-	case api.TemplateWorkbench:
-		return workbench(), true
-	case General:
-		return general(), true
+	build, isBuiltIn := builtIns[name]
+	if !isBuiltIn {
+		return api.SessionTemplateSpec{}, false
 	}
-	return api.SessionTemplateSpec{}, false
+	return build(), true
 }
 
-// Capabilities of a session of the template, sorted. A session that is bound
-// to a composition has its capability whatever the template.
-func Capabilities(name string, bound bool) []string {
-	if bound || name == api.TemplateWorkbench {
-		return []string{CapabilityComposition}
+// Capabilities of a session of the template. Only built-ins grant any; a session
+// that is bound to a composition has that one whatever the template.
+func Capabilities(name string, bound bool) capability.Set {
+	spec, _ := BuiltIn(name)
+	granted := capability.Parse(spec.Capabilities)
+	if bound {
+		return granted.With(capability.Composition)
 	}
-	return []string{}
+	return granted
 }
 
-// Render replaces the placeholders of a system prompt.
-func Render(systemPrompt string) string {
-	return strings.NewReplacer(
-		"{{reference}}", strings.TrimSpace(reference),
-		"{{changesetReference}}", strings.TrimSpace(changesetReference),
-	).Replace(systemPrompt)
+func workbench() api.SessionTemplateSpec {
+	return api.SessionTemplateSpec{
+		DisplayName:    "Axiom workbench",
+		Description:    "Edits the workflow of one composition together with a person.",
+		SystemPrompt:   Render(workbenchPrompt),
+		WelcomeMessage: "Tell me what this workflow should do, or select something on the canvas and ask me to change it.",
+		MCPServers:     []api.MCPServer{{Name: Workbench.Alias}},
+		AllowedTools:   append(Workbench.tools(workbenchTools), "Bash(jq *)"),
+		Capabilities:   []string{capability.Composition},
+	}
+}
+
+func configAssistant() api.SessionTemplateSpec {
+	return api.SessionTemplateSpec{
+		DisplayName:    "Configuration assistant",
+		Description:    "Drafts action types and tools for the library of a namespace.",
+		SystemPrompt:   Render(assistantPrompt),
+		WelcomeMessage: "Tell me what a step of your workflows should do, and I will draft an action type or a tool for it.",
+		MCPServers:     []api.MCPServer{{Name: Assistant.Alias}},
+		AllowedTools:   Assistant.tools(assistantTools),
+		Capabilities:   []string{capability.ConfigItems, capability.ValidationFeedback},
+	}
 }
 
 func general() api.SessionTemplateSpec {
@@ -96,17 +132,19 @@ func general() api.SessionTemplateSpec {
 	}
 }
 
-func workbench() api.SessionTemplateSpec {
-	allowed := make([]string, 0, len(workbenchTools)+1)
-	for _, tool := range workbenchTools {
-		allowed = append(allowed, "mcp__workbench__"+tool)
-	}
+func subject() api.SessionTemplateSpec {
 	return api.SessionTemplateSpec{
-		DisplayName:    "Axiom workbench",
-		Description:    "Edits the workflow of one composition together with a person.",
-		SystemPrompt:   Render(workbenchPrompt),
-		WelcomeMessage: "Tell me what this workflow should do, or select something on the canvas and ask me to change it.",
-		MCPServers:     []api.MCPServer{{Name: ServerWorkbench}},
-		AllowedTools:   append(allowed, "Bash(jq *)"),
+		DisplayName:  "Subject assistant",
+		Description:  "Answers questions about one object, whose manifest it is given. It has no tools.",
+		SystemPrompt: strings.TrimSpace(subjectPrompt),
 	}
+}
+
+// tools are the names of the server's tools as its clients see them.
+func (s Server) tools(names []string) []string {
+	tools := make([]string, 0, len(names))
+	for _, name := range names {
+		tools = append(tools, s.prefix()+name)
+	}
+	return slices.Clip(tools)
 }

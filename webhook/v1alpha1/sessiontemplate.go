@@ -11,27 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/template"
 )
 
 // +kubebuilder:webhook:path=/validate/sessiontemplates,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=axiom.apitomy.io,resources=sessiontemplates,verbs=create;update,versions=v1alpha1,name=sessiontemplate.axiom.apitomy.io,admissionReviewVersions=v1
 
-// builtInServers are the operator's own MCP servers, by alias.
-var builtInServers = map[string]string{"@axiom-workbench": "workbench", "@axiom-assistant": "axiom"}
-
-// placeholders that a system prompt may use.
-var placeholders = []string{"{{reference}}", "{{changesetReference}}"}
-
 var (
-	toolNameForm    = regexp.MustCompile(`^[A-Za-z0-9_.:/@-]+$`)
-	bashForm        = regexp.MustCompile(`^Bash\([^()*]*[^()*\s] \*\)$`)
-	placeholderForm = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	toolNameForm = regexp.MustCompile(`^[A-Za-z0-9_.:/@-]+$`)
+	bashForm     = regexp.MustCompile(`^Bash\([^()*]*[^()*\s] \*\)$`)
 )
 
-const (
-	mcpPrefix    = "mcp__"
-	mcpSeparator = "__"
-	groupTool    = "tool"
-)
+const groupTool = "tool"
 
 func validateTemplate(_ context.Context, req request[api.SessionTemplate]) ([]string, error) {
 	spec := &req.after.Spec
@@ -64,7 +54,10 @@ func validateServers(servers []api.MCPServer, path *field.Path) field.ErrorList 
 }
 
 func validateServer(server api.MCPServer, path *field.Path) *field.Error {
-	_, isBuiltIn := builtInServers[server.Name]
+	own := template.OwnServers()
+	isBuiltIn := slices.ContainsFunc(own, func(s template.Server) bool { return s.Alias == server.Name })
+	// The tools of a server with such a name would pass for the operator's own.
+	isReserved := slices.ContainsFunc(own, func(s template.Server) bool { return s.Name == server.Name })
 	switch {
 	case isBuiltIn && server.URL != "":
 		return field.Forbidden(path.Child("url"), "must not be set for a built-in server")
@@ -72,23 +65,12 @@ func validateServer(server api.MCPServer, path *field.Path) *field.Error {
 		return nil
 	case strings.HasPrefix(server.Name, "@"):
 		return field.NotSupported(path.Child("name"), server.Name, []string{"@axiom-assistant", "@axiom-workbench"})
-	case isReserved(server.Name):
+	case isReserved:
 		return field.Invalid(path.Child("name"), server.Name, "must not be the name of a built-in server")
 	case !isWebURL(server.URL):
 		return field.Invalid(path.Child("url"), server.URL, "must be an absolute URL with http or https")
 	}
 	return nil
-}
-
-// isReserved: the tools of a server with such a name would pass for the
-// operator's own.
-func isReserved(name string) bool {
-	for _, reserved := range builtInServers {
-		if name == reserved {
-			return true
-		}
-	}
-	return false
 }
 
 func validateTools(spec *api.SessionTemplateSpec, path *field.Path) field.ErrorList {
@@ -97,7 +79,7 @@ func validateTools(spec *api.SessionTemplateSpec, path *field.Path) field.ErrorL
 		switch {
 		case !toolNameForm.MatchString(tool) && !bashForm.MatchString(tool):
 			errs = append(errs, field.Invalid(path.Index(i), tool, "must be the exact name of a tool, or Bash(<prefix> *)"))
-		case strings.HasPrefix(tool, mcpPrefix) && !isDeclared(tool, spec.MCPServers):
+		case strings.HasPrefix(tool, template.MCPPrefix) && !isDeclared(tool, spec.MCPServers):
 			errs = append(errs, field.Invalid(path.Index(i), tool, "must be a tool of a server in `mcpServers`"))
 		}
 	}
@@ -107,16 +89,8 @@ func validateTools(spec *api.SessionTemplateSpec, path *field.Path) field.ErrorL
 // isDeclared tells whether an MCP tool is one of a declared or built-in server.
 // A server's name may hold the separator itself, so names are tried, not cut out.
 func isDeclared(tool string, servers []api.MCPServer) bool {
-	belongsTo := func(server string) bool {
-		prefix := mcpPrefix + server + mcpSeparator
-		return strings.HasPrefix(tool, prefix) && len(tool) > len(prefix)
-	}
-	for _, server := range builtInServers {
-		if belongsTo(server) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(servers, func(server api.MCPServer) bool { return belongsTo(server.Name) })
+	isOwn := slices.ContainsFunc(template.OwnServers(), func(s template.Server) bool { return s.Has(tool) })
+	return isOwn || slices.ContainsFunc(servers, func(s api.MCPServer) bool { return template.Server{Name: s.Name}.Has(tool) })
 }
 
 // validatePatterns wants to learn a tool's name at least: built-in tools have
@@ -138,10 +112,8 @@ func validatePatterns(patterns []string, path *field.Path) field.ErrorList {
 // promptWarnings tells of placeholders that nothing replaces.
 func promptWarnings(prompt string) []string {
 	var warnings []string
-	for _, found := range placeholderForm.FindAllString(prompt, -1) {
-		if slices.Contains(placeholders, found) || len(warnings) == maxWarnings {
-			continue
-		}
+	unknown := template.UnknownPlaceholders(prompt)
+	for _, found := range unknown[:min(len(unknown), maxWarnings)] {
 		warnings = append(warnings, fmt.Sprintf("spec.systemPrompt: %.80s is not replaced", found))
 	}
 	return warnings
