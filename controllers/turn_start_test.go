@@ -157,11 +157,11 @@ func TestATurnThatCannotStart(t *testing.T) {
 		"it was interrupted": {
 			message("t", "c", func(turn *api.Turn) { turn.Spec.Interrupt = true }), api.TurnFailed, detailInterruptedBefore,
 		},
-		"it is for a session": {
+		"its session does not exist": {
 			message("t", "c", func(turn *api.Turn) {
 				turn.Spec.CompositionRef, turn.Spec.SessionRef = nil, &api.LocalRef{Name: "s"}
 			}),
-			api.TurnRefused, "turns of free-standing sessions are not served yet",
+			api.TurnRefused, `free-standing agent session "s" does not exist`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

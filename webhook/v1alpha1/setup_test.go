@@ -95,7 +95,7 @@ func TestDoorsFailClosed(t *testing.T) {
 		"the turn of an annotation cannot be read": {"/validate/compositions", write("Composition", "ann", "", annotated), 500, "read turn t: connection refused"},
 		"the composition cannot be read":           {"/validate/turns", write("Turn", "ann", "", turn), 500, "read compositions c"},
 		"the session cannot be read":               {"/validate/turns", write("Turn", "ann", "", ofSession), 500, "read agentsessions s"},
-		"access cannot be reviewed":                {"/validate/turns", write("Turn", "ann", waiting, accepted), 500, "review access to composition c"},
+		"access cannot be reviewed":                {"/validate/turns", write("Turn", "ann", waiting, accepted), 500, "review access to compositions c"},
 		"stored work cannot be read":               {"/validate/turns/status", write("Turn", "op", turn, based), 500, "read the work of a turn"},
 		"a composition that is none":               {"/validate/compositions", write("Composition", "ann", "", manifest("Composition", `,"spec":{"goal":7}}`)), 400, "decode Composition"},
 		"nothing":                                  {"/validate/turns", write("Turn", "ann", "", ""), 400, "decode Turn"},
