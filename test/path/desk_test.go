@@ -140,9 +140,15 @@ func (d *desk) loses(session *api.AgentSession) {
 // journal is what was said and done in the composition's session, a line each.
 func (d *desk) journal(composition string) []string {
 	GinkgoHelper()
+	return d.lines(d.session(composition))
+}
+
+// lines are what was said and done in a session, a line each.
+func (d *desk) lines(session *api.AgentSession) []string {
+	GinkgoHelper()
 	var lines []string
 	next := int64(1)
-	_, err := store.Store{Client: admin, Reader: admin}.Walk(d.ctx, d.session(composition), 0, func(line journal.Line) error {
+	_, err := store.Store{Client: admin, Reader: admin}.Walk(d.ctx, session, 0, func(line journal.Line) error {
 		Expect(line.Number).To(Equal(next), "events are numbered in order")
 		next++
 		lines = append(lines, lineOf(line.Event))
