@@ -120,7 +120,7 @@ var _ = Describe("A change set", func() {
 		comp, turn = w.workbench()
 	}, NodeTimeout(time.Minute))
 
-	It("becomes part of the working document, and of nothing else", func(ctx context.Context) {
+	It("workbench 11: becomes part of the working document, and of nothing else", func(ctx context.Context) {
 		w.ctx = ctx
 		first := into[openapi.ProposalResult](w.propose(changeSet("cs-1", base(), "Triage 2")))
 		Expect(first.Applied).To(BeTrue())
@@ -192,7 +192,7 @@ var _ = Describe("A change set", func() {
 		}}, openapi.RejectionCodeMalformed, new(0), "restore", NodeTimeout(time.Minute)),
 	)
 
-	It("is stale when it is sent again", func(ctx context.Context) {
+	It("workbench 11: is stale when it is sent again, or comes on the old base", func(ctx context.Context) {
 		w.ctx = ctx
 		set := changeSet("cs-1", base(), "Triage 2")
 		Expect(into[openapi.ProposalResult](w.propose(set)).Applied).To(BeTrue())

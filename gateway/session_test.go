@@ -350,7 +350,7 @@ var _ = Describe("Events", func() {
 			HaveKeyWithValue("axiom.apitomy.io/journal-position", "2/1")))
 	}, NodeTimeout(time.Minute))
 
-	It("fill chunk after chunk", func(ctx context.Context) {
+	It("workbench 42: fill chunk after chunk", func(ctx context.Context) {
 		w.ctx = ctx
 		long := func(sequence int64) map[string]any {
 			return map[string]any{"sequence": sequence, "type": "assistant_text", "data": map[string]any{"text": fmt.Sprintf("%07d", sequence) + strings.Repeat("x", 7900)}}
@@ -375,7 +375,7 @@ var _ = Describe("Events", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("go with the oldest of more than 64 chunks", func(ctx context.Context) {
+	It("workbench 42: go with the oldest of more than 64 chunks", func(ctx context.Context) {
 		w.ctx = ctx
 		journals := store.Store{Client: k8s, Reader: k8s}
 		live := reload(w, session)

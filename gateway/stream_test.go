@@ -330,7 +330,7 @@ var _ = Describe("A conversation", func() {
 		Expect(into[openapi.Prompt](w.asRunner("GET", "/prompts", nil)).Text).To(Equal("anew"))
 	}, NodeTimeout(time.Minute))
 
-	It("goes on while the journal cannot be written", func(ctx context.Context) {
+	It("workbench 42: goes on while the journal cannot be written", func(ctx context.Context) {
 		broken := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if strings.Contains(o.GetName(), "-journal-") {
 				return errors.New("no room")

@@ -22,7 +22,7 @@ func TestLineIsOneLine(t *testing.T) {
 		event journal.Event
 		want  string
 	}{
-		"a text with line breaks": {
+		"workbench 40: a text with line breaks": {
 			text("one\ntwo\r\n<three>\u2028"),
 			`{"type":"assistant_text","data":{"text":"one\ntwo\r\n<three>\u2028"}}` + "\n",
 		},
@@ -101,20 +101,20 @@ func TestLoad(t *testing.T) {
 		chunks []string
 		want   []journal.Event
 	}{
-		"no journal":                   {nil, nil},
-		"an empty journal":             {[]string{""}, nil},
-		"blank lines":                  {[]string{"\n  \n"}, nil},
-		"a malformed line":             {[]string{"{\"type\":\n{\"type\":\"a\"}\n"}, []journal.Event{empty("a")}},
-		"values that are no objects":   {[]string{"1\n[]\n\"x\"\nnull\n"}, nil},
-		"a line without a type":        {[]string{`{"data":{}}` + "\n" + `{"type":""}` + "\n" + `{"type":1}`}, nil},
-		"missing data":                 {[]string{`{"type":"a"}`}, []journal.Event{empty("a")}},
-		"data that is null":            {[]string{`{"type":"a","data":null}`}, []journal.Event{empty("a")}},
-		"data that is no object":       {[]string{`{"type":"a","data":[1]}`}, []journal.Event{empty("a")}},
-		"events of several chunks":     {[]string{"{\"type\":\"a\"}\n", "{\"type\":\"b\"}\n"}, []journal.Event{empty("a"), empty("b")}},
-		"a line without its end":       {[]string{`{"type":"a"}`, `{"type":"b"}`}, []journal.Event{empty("a"), empty("b")}},
-		"all before the last reset":    {[]string{"{\"type\":\"a\"}\n" + string(reset.Line()) + "{\"type\":\"b\"}\n" + string(reset.Line()) + "{\"type\":\"c\"}\n"}, []journal.Event{reset, empty("c")}},
-		"a reset in a chunk before":    {[]string{"{\"type\":\"a\"}\n" + string(reset.Line()), "{\"type\":\"b\"}\n"}, []journal.Event{reset, empty("b")}},
-		"a malformed line has no type": {[]string{"conversation_reset\n{\"type\":\"a\"}\n"}, []journal.Event{empty("a")}},
+		"workbench 41: no journal":                   {nil, nil},
+		"workbench 41: an empty journal":             {[]string{""}, nil},
+		"workbench 41: blank lines":                  {[]string{"\n  \n"}, nil},
+		"workbench 41: a malformed line":             {[]string{"{\"type\":\n{\"type\":\"a\"}\n"}, []journal.Event{empty("a")}},
+		"workbench 41: values that are no objects":   {[]string{"1\n[]\n\"x\"\nnull\n"}, nil},
+		"workbench 41: a line without a type":        {[]string{`{"data":{}}` + "\n" + `{"type":""}` + "\n" + `{"type":1}`}, nil},
+		"workbench 41: missing data":                 {[]string{`{"type":"a"}`}, []journal.Event{empty("a")}},
+		"workbench 41: data that is null":            {[]string{`{"type":"a","data":null}`}, []journal.Event{empty("a")}},
+		"workbench 41: data that is no object":       {[]string{`{"type":"a","data":[1]}`}, []journal.Event{empty("a")}},
+		"workbench 41: events of several chunks":     {[]string{"{\"type\":\"a\"}\n", "{\"type\":\"b\"}\n"}, []journal.Event{empty("a"), empty("b")}},
+		"workbench 41: a line without its end":       {[]string{`{"type":"a"}`, `{"type":"b"}`}, []journal.Event{empty("a"), empty("b")}},
+		"workbench 41: all before the last reset":    {[]string{"{\"type\":\"a\"}\n" + string(reset.Line()) + "{\"type\":\"b\"}\n" + string(reset.Line()) + "{\"type\":\"c\"}\n"}, []journal.Event{reset, empty("c")}},
+		"workbench 41: a reset in a chunk before":    {[]string{"{\"type\":\"a\"}\n" + string(reset.Line()), "{\"type\":\"b\"}\n"}, []journal.Event{reset, empty("b")}},
+		"workbench 41: a malformed line has no type": {[]string{"conversation_reset\n{\"type\":\"a\"}\n"}, []journal.Event{empty("a")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, journal.Load(tc.chunks...)); diff != "" {

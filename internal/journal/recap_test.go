@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -74,6 +75,45 @@ func TestRecapKeepsTheLastTwentyShort(t *testing.T) {
 	for _, line := range lines {
 		if n := utf8.RuneCountInString(strings.TrimPrefix(line, "- user: ")); n != 501 || !strings.HasSuffix(line, "…") {
 			t.Errorf("entry of %d characters", n)
+		}
+	}
+}
+
+// TestAnyRecapIsShort is told of conversations of any kind, notices among them.
+func TestAnyRecapIsShort(t *testing.T) {
+	const secret = "for the person alone"
+	rng := rand.New(rand.NewPCG(7, 8))
+	breaks := []string{"\n", "\r\n", "\r", "\u2028", "\u0085", "\v"}
+	for range 300 {
+		var events []journal.Event
+		for range rng.IntN(60) {
+			text := strings.Repeat("ö", rng.IntN(700)) + breaks[rng.IntN(len(breaks))] + "x"
+			event := journal.Event{Type: "tool_result", Data: map[string]any{"text": text, "content": text}}
+			switch rng.IntN(4) {
+			case 0:
+				event = said(text)
+			case 1:
+				event = journal.Event{Type: journal.TypeAssistantText, Data: map[string]any{"text": text}}
+			case 2:
+				event = journal.Event{Type: journal.TypeAssistantText, Data: map[string]any{"text": secret + text, "notice": true}}
+			}
+			events = append(events, event)
+		}
+		goal := "Goal" + breaks[rng.IntN(len(breaks))]
+		recap := journal.Recap(events, &goal)
+		if strings.Contains(recap, secret) {
+			t.Fatal("a notice is in the recap")
+		}
+		lines := strings.Split(recap, "\n")
+		entries := lines[3 : len(lines)-1]
+		if len(entries) > 20 {
+			t.Fatalf("%d entries", len(entries))
+		}
+		for _, entry := range entries {
+			_, text, ok := strings.Cut(entry, ": ")
+			if !ok || utf8.RuneCountInString(text) > 501 || strings.ContainsAny(text, "\r\v\u0085\u2028\u2029") {
+				t.Fatalf("entry %.40q of %d characters", entry, utf8.RuneCountInString(text))
+			}
 		}
 	}
 }

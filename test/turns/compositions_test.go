@@ -2,15 +2,18 @@ package turns
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/turns"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -41,7 +44,26 @@ var _ = Describe("A composition", func() {
 		Expect(out).To(MatchRegexp(`NAME +VALID +TURN +PENDING +REVISION +AGE\ntriage +True +idle +sha256:[0-9a-f]{64} `))
 	})
 
-	It("is healthy while its draft is invalid", func() {
+	It("workbench 6: names the figure when it is too large, and is healthy while its draft is invalid", func() {
+		for reason, grow := range map[string]func(*api.Composition){
+			"524288": func(comp *api.Composition) { comp.Spec.Workflow = rawOf(map[string]any{"id": strings.Repeat("x", 512<<10)}) },
+			"1000":   func(comp *api.Composition) { comp.Spec.Workflow = rawOf(map[string]any{"nodes": make([]any, 1001)}) },
+			"131072": withTools("big", strings.Repeat("x", 128<<10)),
+			"262144": withTools("a", strings.Repeat("x", 100<<10), "b", strings.Repeat("x", 100<<10), "c", strings.Repeat("x", 100<<10)),
+			"100": func(comp *api.Composition) {
+				for i := range 101 {
+					comp.Spec.Tools = append(comp.Spec.Tools, *toolOf(fmt.Sprint("t", i), "0"))
+				}
+			},
+			"52": func(comp *api.Composition) { comp.Name = strings.Repeat("n", 53) },
+		} {
+			comp := &api.Composition{ObjectMeta: w.meta("large")}
+			grow(comp)
+			err := alice.Create(w.ctx, comp)
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: %v", reason, err)
+			Expect(err).To(MatchError(ContainSubstring(reason)))
+		}
+
 		comp := w.compose("triage", func(comp *api.Composition) { comp.Spec.Workflow = &runtime.RawExtension{Raw: []byte(`{"nodes":[]}`)} })
 		w.rests(comp, "")
 		Expect(reasonOf(comp.Status.Conditions, "Valid")).To(Equal("Problems"))
@@ -56,7 +78,51 @@ var _ = Describe("A composition", func() {
 		Expect(comp.Status.WorkflowRevision).To(BeEmpty())
 	})
 
-	It("remembers who edited what, whatever annotations they send", func() {
+	It("workbench 1: keeps unknown keys at every depth through create, patch, apply and accept, and its revision whatever the positions", func() {
+		const known = `{"id":"triage","name":"triage","x-flow":{"deep":[{"x":1}]},"nodes":[` +
+			`{"id":"start-1","type":"start","name":"Start","x-node":[null,{"y":0.5}],"config":{"inputs":[],"x-config":{"z":"é"}},"position":{"x":1,"y":2}},` +
+			`{"id":"end-1","type":"end","name":"End","config":{"x-end":true}}],` +
+			`"edges":[{"id":"edge-1","source":"start-1","target":"end-1","priority":0,"isDefault":true,"x-edge":{"n":9007199254740993}}]}`
+		comp := w.compose("triage", func(comp *api.Composition) { comp.Spec.Workflow = &runtime.RawExtension{Raw: []byte(known)} })
+		keeps := func(step string, changed func(doc map[string]any)) {
+			GinkgoHelper()
+			want, err := turns.Document(&runtime.RawExtension{Raw: []byte(known)})
+			Expect(err).NotTo(HaveOccurred())
+			changed(want)
+			Expect(documentOf(fresh(w, comp))).To(Equal(want), step)
+		}
+		same := func(map[string]any) {}
+		keeps("create", same)
+		w.rests(comp, "")
+		revision := comp.Status.WorkflowRevision
+
+		By("a patch of another field, and one of the layout")
+		Expect(alice.Patch(w.ctx, comp, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"goal":"Close issues"}}`)))).To(Succeed())
+		keeps("patch", same)
+		moved := strings.Replace(known, `{"x":1,"y":2}`, `{"x":70}`, 1)
+		text := fmt.Sprintf(`{"apiVersion":"axiom.apitomy.io/v1alpha1","kind":"Composition","metadata":{"name":"triage","namespace":%q},"spec":{"workflow":%s}}`, w.namespace, moved)
+		out, err := alice.kubectl.Run(w.ctx, text, "apply", "--server-side", "--force-conflicts", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		move := func(doc map[string]any) {
+			doc["nodes"].([]any)[0].(map[string]any)["position"] = map[string]any{"x": int64(70)}
+		}
+		keeps("apply", move)
+		w.rests(comp, "")
+		Expect(comp.Status.WorkflowRevision).To(Equal(revision))
+
+		By("a turn that is accepted")
+		turn := w.asks("t-1", comp)
+		w.works(turn, w.session(comp), "Result")
+		w.reaches(turn, api.TurnAwaitingResolution)
+		Expect(w.decides(turn, api.ResolutionAccepted)).To(Succeed())
+		w.reaches(turn, api.TurnApplied)
+		keeps("accept", func(doc map[string]any) {
+			move(doc)
+			doc["nodes"].([]any)[1].(map[string]any)["name"] = "Result"
+		})
+	})
+
+	It("workbench 2: has no history of a layout edit, and of others who made them, whatever annotations they send", func() {
 		comp := w.compose("triage")
 		w.rests(comp, "")
 		w.changes(bob, comp, func(comp *api.Composition) { // layout only
@@ -65,6 +131,7 @@ var _ = Describe("A composition", func() {
 			comp.Spec.Workflow = rawOf(doc)
 		})
 		w.rests(fresh(w, comp), "")
+		Expect(w.history(comp)).To(HaveLen(1))
 		w.changes(bob, comp, func(comp *api.Composition) {
 			comp.Spec.Tools = []api.NamedTool{{Name: "find-logs", ToolSpec: api.ToolSpec{Description: "Finds logs", ScriptTemplate: "echo hi"}}}
 			comp.Annotations[api.AnnotationEditedBy] = "somebody else"
@@ -72,8 +139,11 @@ var _ = Describe("A composition", func() {
 		w.rests(fresh(w, comp), "")
 		w.changes(alice, comp, func(comp *api.Composition) { comp.Spec.Tools = nil })
 		w.rests(fresh(w, comp), "")
+		w.edits(bob, comp, "end-1", "Renamed")
+		w.rests(fresh(w, comp), "")
 		Expect(w.history(comp)).To(Equal([]entry{
 			{1, "workflow/triage", "user alice"}, {3, "tool/find-logs", "user bob"}, {4, "tool/find-logs", "user alice"},
+			{5, "workflow/triage", "user bob"},
 		}))
 	})
 

@@ -92,7 +92,7 @@ var _ = Describe("An operator that dies at any write", func() {
 		AddReportEntry("plays", outcome.Plays)
 	}
 
-	It("comes to the same end with a turn that is accepted", func(ctx SpecContext) {
+	It("workbench 25: comes to the same end with a turn that is accepted", func(ctx SpecContext) {
 		explore(ctx, 8, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
@@ -105,7 +105,7 @@ var _ = Describe("An operator that dies at any write", func() {
 		})
 	}, SpecTimeout(time.Hour))
 
-	It("comes to the same end with a pod that is lost and a turn that fails", func(ctx SpecContext) {
+	It("workbench 25: comes to the same end with a pod that is lost and a turn that fails", func(ctx SpecContext) {
 		explore(ctx, 8, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
@@ -121,7 +121,7 @@ var _ = Describe("An operator that dies at any write", func() {
 		})
 	}, SpecTimeout(time.Hour))
 
-	It("comes to the same end with items that are written, left half done and undone", func(ctx SpecContext) {
+	It("workbench 25: comes to the same end with items that are written, left half done and undone", func(ctx SpecContext) {
 		explore(ctx, 8, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			turn := w.asks("t-1", comp)
@@ -142,7 +142,7 @@ var _ = Describe("An operator that dies at any write", func() {
 		})
 	}, SpecTimeout(time.Hour))
 
-	It("comes to the same end with staged items, and a stale turn that is repeated", func(ctx SpecContext) {
+	It("workbench 25: comes to the same end with staged items, and a stale turn that is repeated", func(ctx SpecContext) {
 		explore(ctx, 8, func(w *world, comp *api.Composition) {
 			w.changes(alice, comp, onStaged)
 			session := w.session(comp)
@@ -172,7 +172,7 @@ var _ = Describe("An operator that dies at any write", func() {
 		})
 	}, SpecTimeout(time.Hour))
 
-	It("comes to the same end with turns that are deleted, superseded and detected", func(ctx SpecContext) {
+	It("workbench 25: comes to the same end with turns that are deleted, superseded and detected", func(ctx SpecContext) {
 		explore(ctx, 9, func(w *world, comp *api.Composition) {
 			session := w.session(comp)
 			deleted := w.asks("t-1", comp)

@@ -39,7 +39,7 @@ var _ = Describe("A result", func() {
 		w.rests(comp, "t-1")
 	})
 
-	It("is applied when it is accepted on its base", func() {
+	It("workbench 16: is applied when it is accepted on its base, as the work of the agent for who accepted", func() {
 		Expect(w.decides(turn, api.ResolutionAccepted)).To(Succeed())
 		w.reaches(turn, api.TurnApplied)
 		w.rests(fresh(w, comp), "")
@@ -55,7 +55,7 @@ var _ = Describe("A result", func() {
 		w.hears(comp, "TurnApplied", "turn t-1 was applied")
 	})
 
-	It("is stale when it is accepted on another base, and the draft stays", func() {
+	It("workbench 16: is stale when it is accepted on another base, and the draft stays", func() {
 		w.edits(alice, comp, "start-1", "Begin")
 		w.rests(fresh(w, comp), "t-1")
 		generation := comp.Generation

@@ -5,7 +5,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/content"
 )
 
 const (
@@ -49,9 +48,7 @@ var _ = Describe("A stale turn", func() {
 		Expect(retry.Spec.RetryOf).To(Equal("t-1"))
 		Expect(retry.Annotations).To(HaveKeyWithValue(api.AnnotationRequestedBy, "bob"))
 		w.reaches(retry, api.TurnWorking)
-		text, err := content.Store{Client: gateway}.Get(w.ctx, w.namespace, retry.Status.Prompt.Digest)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(text)).To(HaveSuffix("\n\n" + retryPrompt))
+		Expect(w.told(retry)).To(HaveSuffix("\n\n" + retryPrompt))
 
 		outdated(retry, "Second", "Edit 2")
 		sees(w, retry, func(g Gomega, turn *api.Turn) { g.Expect(turn.Status.Notices).To(Equal([]string{secondStale})) })

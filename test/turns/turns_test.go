@@ -18,7 +18,6 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
-	"github.com/apitomy/axiom-operator/internal/content"
 )
 
 const (
@@ -60,22 +59,25 @@ var _ = Describe("A turn", func() {
 		Expect(turn.Annotations).To(HaveKeyWithValue(api.AnnotationRequestedBy, "bob"))
 		w.hasPrompt(session, turn)
 		Expect(session.Status.Prompt.Ref).To(Equal(*turn.Status.Prompt))
-		text, err := content.Store{Client: gateway}.Get(w.ctx, w.namespace, turn.Status.Prompt.Digest)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(text)).To(Equal("[Workbench context]\nWorkflow content revision: " + turn.Status.BaseRevision +
+		Expect(w.told(turn)).To(Equal("[Workbench context]\nWorkflow content revision: " + turn.Status.BaseRevision +
 			"\nThe user is looking at: nodes [end-1] edges []\n[End of workbench context]\n\n  Keep\n\nme  "))
 		w.hears(comp, "TurnStarted", "turn t-1 started")
 	})
 
-	It("is refused while another works", func() {
+	It("workbench 9: is refused while another works, and without a message", func() {
 		w.operate()
 		w.reaches(w.asks("t-1", comp), api.TurnWorking)
 		err := bob.Create(w.ctx, w.turn("t-2", comp))
 		Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 		Expect(err).To(MatchError(ContainSubstring("An AI turn is already running: t-1")))
+		blank := w.turn("t-3", comp)
+		blank.Spec.Message = " \n"
+		err = bob.Create(w.ctx, blank)
+		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		Expect(err).To(MatchError(ContainSubstring("spec.message")))
 	})
 
-	It("is the only one of two at once that works", func() {
+	It("workbench 9: is the only one of two at once that works", func() {
 		w.rests0(comp)
 		first, second := w.asks("t-1", comp), w.asks("t-2", comp)
 		w.operate()
@@ -92,7 +94,7 @@ var _ = Describe("A turn", func() {
 		w.hears(comp, "TurnRefused", "turn "+states[api.TurnRefused].Name+" was refused")
 	})
 
-	It("combines chained proposals and leaves the draft alone", func() {
+	It("workbench 11: combines chained proposals and leaves the draft alone", func() {
 		w.operate()
 		turn := w.asks("t-1", comp)
 		w.works(turn, session, "First", "Second")
@@ -193,7 +195,17 @@ var _ = Describe("A turn", func() {
 		Expect(turn.Status.Detail).To(HavePrefix("Could not start the workbench agent: the agent was not ready within 5m0s"))
 	})
 
-	It("tells its agent what people edited meanwhile", func() {
+	It("workbench 54: tells its agent of a first turn without a workflow", func() {
+		empty := w.compose("empty", func(comp *api.Composition) { comp.Spec.Workflow = nil })
+		w.operate()
+		turn := w.asks("t-1", empty)
+		w.reaches(turn, api.TurnWorking)
+		Expect(w.told(turn)).To(Equal("[Workbench context]\nNo workflow yet.\n[End of workbench context]\n\n" + turn.Spec.Message))
+	})
+
+	It("workbench 54: tells its agent what people edited meanwhile, and nothing of the rest", func() {
+		w.changes(alice, comp, withTools("find-logs", "0"))
+
 		w.operate()
 		first := w.asks("t-1", comp)
 		w.works(first, session)
@@ -203,9 +215,8 @@ var _ = Describe("A turn", func() {
 		w.rests(fresh(w, comp), "")
 		second := w.asks("t-2", comp)
 		w.reaches(second, api.TurnWorking)
-		text, err := content.Store{Client: gateway}.Get(w.ctx, w.namespace, second.Status.Prompt.Digest)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(text)).To(ContainSubstring("\n- workflow 'triage': edited by the user\n  changed nodes: start-1\n[End of workbench context]\n\n"))
+		Expect(w.told(second)).To(Equal("[Workbench context]\nWorkflow content revision: " + second.Status.BaseRevision +
+			"\n- workflow 'triage': edited by the user\n  changed nodes: start-1\n[End of workbench context]\n\n" + second.Spec.Message))
 		Expect(second.Status.Number).To(Equal(int64(2)))
 	})
 
@@ -278,7 +289,7 @@ var _ = Describe("A turn", func() {
 	})
 
 	Describe("that is deleted while it works", func() {
-		It("frees the composition and stops the agent", func() {
+		It("workbench 28: frees the composition and stops the agent", func() {
 			w.operate()
 			turn := w.asks("t-1", comp)
 			w.reaches(turn, api.TurnWorking)
@@ -311,7 +322,7 @@ var _ = Describe("A turn", func() {
 		})
 	})
 
-	It("goes with its composition, and so does all that it made", func() {
+	It("workbench 28: goes with its composition, and so does all that it made", func() {
 		w.rests0(comp)
 		refused := w.asks("t-0", comp)
 		turn := w.asks("t-1", comp)

@@ -405,6 +405,14 @@ func (w *world) fails(pod *corev1.Pod) {
 	Expect(admin.Status().Update(w.ctx, pod)).To(Succeed())
 }
 
+// told is what the turn's agent gets to read.
+func (w *world) told(turn *api.Turn) string {
+	GinkgoHelper()
+	text, err := content.Store{Client: gateway}.Get(w.ctx, w.namespace, turn.Status.Prompt.Digest)
+	Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
 // loses plays the node: the pod is gone.
 func (w *world) loses(pod *corev1.Pod) {
 	GinkgoHelper()
