@@ -7,10 +7,10 @@
 // that what was dropped leaves no gap; a batch on its way is repeated with the
 // same numbers until it is taken. When the gateway reports a gap all the same,
 // the batch is numbered anew from where the journal ends. With more than
-// [MaxWaiting] bytes waiting the oldest events go, and an events_dropped event
-// with their count takes their place. A batch that the gateway refuses for its
-// content is halved until the refused event is alone, which is then left out:
-// a journal is worth no session.
+// [MaxWaiting] bytes waiting the oldest events go. A batch that the gateway
+// refuses for its content is halved until the refused event is alone, which is
+// then left out: a journal is worth no session. An events_dropped event with
+// the count of all that is missing goes ahead of the next batch.
 //
 // The package knows nothing of what events mean.
 package events
@@ -85,6 +85,8 @@ type Queue struct {
 type entry struct {
 	kind string
 	data json.RawMessage
+	// standsFor is how many events one of the type [Dropped] is in place of.
+	standsFor int
 }
 
 func (e entry) size() int { return len(e.kind) + len(e.data) }

@@ -296,10 +296,32 @@ func TestRefusedEventIsLeftOut(t *testing.T) {
 			if !time.Now().Equal(j.begin) {
 				t.Error("a flush waits for an event that was left out")
 			}
+			q.Add("e", nil)
 		})
-		if diff := cmp.Diff([]string{"a{}", "b{}", "c{}", "d{}"}, j.texts()); diff != "" {
+		want := []string{"a{}", "b{}", "c{}", "d{}", `events_dropped{"count":2}`, "e{}"}
+		if diff := cmp.Diff(want, j.texts()); diff != "" {
 			t.Errorf("status %d: events (-want +got):\n%s", status, diff)
 		}
+	}
+}
+
+func TestWhatIsMissingIsCountedUntilItCanBeTold(t *testing.T) {
+	j := &journal{refuse: func(_ []openapi.Event, call int) error {
+		if call <= 6 { // [a b], [a], [b], [dropped c], [dropped], [c]
+			return refused(422)
+		}
+		return nil
+	}}
+	with(t, j, 0, func(t *testing.T, q *Queue) {
+		q.Add("a", nil)
+		q.Add("b", nil)
+		q.Flush(t.Context())
+		q.Add("c", nil)
+		q.Flush(t.Context())
+		time.Sleep(Heartbeat)
+	})
+	if diff := cmp.Diff([]string{`events_dropped{"count":3}`}, j.texts()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

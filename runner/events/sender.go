@@ -94,7 +94,7 @@ func (q *Queue) take() []entry {
 }
 
 func droppedEntry(count int) entry {
-	return entry{kind: Dropped, data: json.RawMessage(`{"count":` + strconv.Itoa(count) + `}`)}
+	return entry{kind: Dropped, data: json.RawMessage(`{"count":` + strconv.Itoa(count) + `}`), standsFor: count}
 }
 
 // deliver sends a batch, an empty one as a sign of life, until it is in the
@@ -122,7 +122,7 @@ func (q *Queue) deliver(ctx context.Context, batch []entry) bool {
 		return q.deliver(ctx, batch[:half]) && q.deliver(ctx, batch[half:])
 	case len(batch) == 1:
 		q.config.Log.Error("Left a refused event out", "type", batch[0].kind, "error", err)
-		q.finish(1)
+		q.leaveOut(batch[0])
 		return true
 	default:
 		q.config.Log.Warn("A sign of life was refused", "error", err)
@@ -143,6 +143,15 @@ func (q *Queue) finish(n int) {
 	defer q.mu.Unlock()
 
 	q.settle(n)
+}
+
+// leaveOut gives an event up; the next batch tells of it.
+func (q *Queue) leaveOut(refused entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	q.dropped += max(refused.standsFor, 1)
+	q.settle(1)
 }
 
 // refusal is what the sender needs to know of an error; its zero value is that

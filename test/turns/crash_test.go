@@ -8,12 +8,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/journal/store"
 	"github.com/apitomy/axiom-operator/internal/testing/crash"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
@@ -69,7 +71,23 @@ func ending(ctx context.Context, namespace string) ([]client.Object, error) {
 			return nil, err
 		}
 	}
-	return objects, nil
+	said, err := journals(ctx, namespace)
+	return append(objects, said...), err
+}
+
+// journals are what the operator itself said in the sessions.
+func journals(ctx context.Context, namespace string) ([]client.Object, error) {
+	chunks := &corev1.ConfigMapList{}
+	if err := admin.List(ctx, chunks, client.InNamespace(namespace), client.HasLabels{store.LabelJournal}); err != nil {
+		return nil, err
+	}
+	var said []client.Object
+	for i := range chunks.Items {
+		chunk := &corev1.ConfigMap{Data: chunks.Items[i].Data}
+		chunk.Name = chunks.Items[i].Name
+		said = append(said, chunk)
+	}
+	return said, nil
 }
 
 // forgetAttempts removes what may differ: a retry may take another number of
