@@ -73,6 +73,7 @@ generate: $(CONTROLLER_GEN) $(OAPI_CODEGEN) ## Generate code and manifests.
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths="{./controllers/...,./gateway/...,./webhook/...,./cmd/manager/...}" output:rbac:dir=config/rbac
 	$(CONTROLLER_GEN) webhook paths=./webhook/... output:webhook:dir=config/webhook
 	cd gateway && for config in oapi-*.yaml; do $(OAPI_CODEGEN) -config $$config openapi.yaml; done
+	go run ./hack/reference
 
 .PHONY: verify
 verify: generate tidy-check lint ## Generate, lint, and fail on any difference or untracked file.

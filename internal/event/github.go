@@ -36,6 +36,17 @@ func GitHub(kind, delivery string, body []byte, received time.Time) (*Event, err
 	return e, e.check()
 }
 
+// GitHubTypes are the types of the events that deliveries of GitHub become.
+func GitHubTypes() []string {
+	return []string{
+		"issue.created", "issue.updated", "issue.closed", "issue.reopened", "issue.assigned", "issue.unassigned", "issue.labeled", "issue.unlabeled",
+		"issue.comment.created", "issue.comment.updated", "issue.comment.deleted",
+		"pr.created", "pr.closed", "pr.merged", "pr.reopened", "pr.review_requested", "pr.labeled", "pr.unlabeled", "pr.synchronize",
+		"pr.review.submitted", "pr.comment.created",
+		"push", "branch.created", "branch.deleted", "tag.created", "release.published",
+	}
+}
+
 // typeOfGitHub names what happened, empty if it is not told of.
 func typeOfGitHub(kind string, payload map[string]any) string {
 	action := textAt(payload, "action")

@@ -2,6 +2,8 @@ package event
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ var received = time.Date(2026, 5, 4, 10, 0, 0, 5, time.UTC)
 
 func TestTypesOfGitHub(t *testing.T) {
 	t.Parallel()
+	produced := map[string]bool{}
 	for _, tc := range []struct{ kind, body, want string }{
 		{"issues", `{"action":"opened"}`, "issue.created"},
 		{"issues", `{"action":"edited"}`, "issue.updated"},
@@ -59,10 +62,14 @@ func TestTypesOfGitHub(t *testing.T) {
 		got := ""
 		if e != nil {
 			got = e.Type
+			produced[got] = true
 		}
 		if got != tc.want {
 			t.Errorf("%s %s: got %q, want %q", tc.kind, tc.body, got, tc.want)
 		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(produced)), slices.Sorted(slices.Values(GitHubTypes()))); diff != "" {
+		t.Errorf("types that are listed (-produced +listed):\n%s", diff)
 	}
 }
 

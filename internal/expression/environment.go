@@ -34,14 +34,8 @@ func newEnvironments() (map[Scope]*cel.Env, *planner, error) {
 func variablesOf(scope Scope) []cel.EnvOption {
 	object := cel.MapType(cel.StringType, cel.DynType)
 	var options []cel.EnvOption
-	if scope.seesContext() {
-		options = append(options, cel.Variable(contextVariable, object))
-	}
-	if scope.seesEvent() {
-		options = append(options, cel.Variable(eventVariable, object))
-	}
-	if scope.seesInputs() {
-		options = append(options, cel.Variable(inputsVariable, object))
+	for _, name := range scope.Variables() {
+		options = append(options, cel.Variable(name, object))
 	}
 	return options
 }

@@ -55,6 +55,26 @@ func parseScope(name string) (Scope, bool) {
 	return ParseScope(name)
 }
 
+// Variables are the names that expressions of this scope may use.
+func (s Scope) Variables() []string {
+	var names []string
+	if s.seesContext() {
+		names = append(names, contextVariable)
+	}
+	if s.seesEvent() {
+		names = append(names, eventVariable)
+	}
+	if s.seesInputs() {
+		names = append(names, inputsVariable)
+	}
+	return names
+}
+
+// IsCondition tells whether expressions of this scope are asked for a boolean.
+func (s Scope) IsCondition() bool {
+	return s == ScopeEdgeCondition || s == ScopeReceiveEventMatch
+}
+
 // seesContext tells whether expressions of this scope may use the variable context.
 func (s Scope) seesContext() bool {
 	return s != ScopeCorrelationEventKey && s != ScopeAgentPrompt

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-//go:embed reference.md
+//go:embed zz_generated.reference.md
 var reference string
 
-//go:embed changesets.md
+//go:embed zz_generated.changesets.md
 var changesetReference string
 
 // Placeholders of a system prompt.
