@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
+	"github.com/apitomy/axiom-operator/cli/review"
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/changeset"
@@ -21,10 +23,10 @@ type appliedAnswer struct {
 	before changeset.Document
 }
 
-func (x appliedAnswer) tell(p *page) {
-	p.line("%s, the content is now %s\n", p.Paint(terminal.Green, "applied"), x.ContentRevision)
-	differenceOf(x.before, x.Workflow).tell(p)
-	p.line("")
+func (x appliedAnswer) Tell(p *command.Page) {
+	p.Line("%s, the content is now %s\n", p.Paint(terminal.Green, "applied"), x.ContentRevision)
+	review.Compare(x.before, x.Workflow).Tell(p)
+	p.Line("")
 	tellProblems(p, &source.Document{Name: "result", Value: x.Workflow}, x.Problems)
 }
 
@@ -34,16 +36,16 @@ type rejectedAnswer struct {
 	Error   *changeset.Rejection `json:"error"`
 }
 
-func (x rejectedAnswer) tell(p *page) {
-	p.line("%s: %s", p.Paint(terminal.Red, "rejected"), clean(x.Error.String()))
+func (x rejectedAnswer) Tell(p *command.Page) {
+	p.Line("%s: %s", p.Paint(terminal.Red, "rejected"), command.Clean(x.Error.String()))
 }
 
 // reject shows a rejection and ends the command.
 func (a *app) reject(rejection *changeset.Rejection) error {
-	if err := a.show(rejectedAnswer{Error: rejection}); err != nil {
+	if err := a.Show(rejectedAnswer{Error: rejection}); err != nil {
 		return err
 	}
-	return errVerdict
+	return command.ErrVerdict
 }
 
 const applyHelp = `
@@ -52,7 +54,7 @@ a whole or not at all: baseRevision must be the revision of the workflow, and
 every op must fit what those before it made.`
 
 func (a *app) apply() *cobra.Command {
-	cmd := leaf("apply -f FILE --changeset FILE [--unchecked] [-o json]", "Apply a change set to a workflow", `
+	cmd := command.Leaf("apply -f FILE --changeset FILE [--unchecked] [-o json]", "Apply a change set to a workflow", `
 Applies a change set and tells the result: with -o json the new workflow, its
 revision and its problems, for people what changed. The file stays as it is.
 `+applyHelp, `
@@ -62,9 +64,9 @@ revision and its problems, for people what changed. The file stays as it is.
 	var unchecked bool
 	filenameFlag(cmd, &path, "the workflow")
 	fileFlag(cmd, &changes, "changeset", "the change set")
-	require(cmd, "changeset")
+	command.Require(cmd, "changeset")
 	uncheckedFlag(cmd, &unchecked)
-	a.addOutput(cmd, formatText, formatJSON)
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		before, set, err := a.loadChange(path, changes)
 		if err != nil {
@@ -75,8 +77,8 @@ revision and its problems, for people what changed. The file stays as it is.
 			return a.reject(rejection)
 		}
 		problems := workflow.Validate(result, expression.NewCache())
-		return a.show(appliedAnswer{
-			Applied: true, ContentRevision: revision, Workflow: result, Problems: orEmpty(problems), before: before,
+		return a.Show(appliedAnswer{
+			Applied: true, ContentRevision: revision, Workflow: result, Problems: command.OrEmpty(problems), before: before,
 		})
 	}
 	return cmd

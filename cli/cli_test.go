@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/apitomy/axiom-operator/cli"
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/internal/form"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
@@ -31,13 +32,13 @@ type call struct {
 
 func (c *call) run(t testing.TB, args ...string) *call {
 	t.Helper()
-	c.code = cli.Run(t.Context(), cli.Environment{
+	c.code = cli.Run(t.Context(), command.Environment{
 		Program: cmp.Or(c.program, "/usr/local/bin/axiom"),
 		Stdin:   strings.NewReader(c.stdin),
 		Stdout:  &c.stdout,
 		Stderr:  &c.stderr,
 		Getenv:  func(string) string { return "" },
-		Version: cli.Version{Version: "v1.2.3", Revision: "4be1d0c", Go: "go1.26"},
+		Version: command.Version{Version: "v1.2.3", Revision: "4be1d0c", Go: "go1.26"},
 	}, args)
 	return c
 }
@@ -210,7 +211,7 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := (&call{stdin: "{id: w, name: W}"}).run(t, tc.args...)
-			if c.code != cli.ExitUsage || c.stdout.Len() > 0 {
+			if c.code != command.ExitUsage || c.stdout.Len() > 0 {
 				t.Errorf("exit code %d, standard output %q", c.code, c.stdout.String())
 			}
 			if got := c.stderr.String(); !strings.HasPrefix(got, "axiom: ") || !strings.Contains(got, tc.want) {
@@ -239,12 +240,12 @@ func TestForms(t *testing.T) {
 		"kind: HumanTask\nspec: []":                                        "<stdin>:2:7: a human task must be an object, this is a list",
 	} {
 		c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json")
-		if got := c.stderr.String(); c.code != cli.ExitUsage || got != "axiom: "+want+"\n" {
+		if got := c.stderr.String(); c.code != command.ExitUsage || got != "axiom: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, want %q", schema, c.code, got, want)
 		}
 	}
 	for _, schema := range []string{"{}", "form: {}", "form: {fields: []}", "form: {fields: [{name: a, type: , options: , defaultValue: 7}]}", "kind: HumanTask\nspec: {runRef: {name: a}}"} {
-		if c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json"); c.code != cli.ExitOK {
+		if c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json"); c.code != command.ExitOK {
 			t.Errorf("%s: exit code %d, %s", schema, c.code, c.stderr.String())
 		}
 	}
@@ -252,10 +253,10 @@ func TestForms(t *testing.T) {
 
 // What admission would not let in because of its size is refused here too.
 func TestLargeAnswers(t *testing.T) {
-	for length, want := range map[int]int{form.MaxAnswerBytes - len(`{"x":""}`): cli.ExitOK, form.MaxAnswerBytes: cli.ExitVerdict} {
+	for length, want := range map[int]int{form.MaxAnswerBytes - len(`{"x":""}`): command.ExitOK, form.MaxAnswerBytes: command.ExitVerdict} {
 		answer := write(t, "answer.json", `{"x": "`+strings.Repeat("x", length)+`"}`)
 		c := (&call{stdin: "{}"}).run(t, "form", "check", "--schema", "-", "--answer", answer)
-		if c.code != want || want == cli.ExitVerdict && c.stdout.String() != "refused, 1 problem\n  answer: size\n" {
+		if c.code != want || want == command.ExitVerdict && c.stdout.String() != "refused, 1 problem\n  answer: size\n" {
 			t.Errorf("text of %d: exit code %d, %.200s%s", length, c.code, c.stdout.String(), c.stderr.String())
 		}
 	}
@@ -271,7 +272,7 @@ func TestManifestsWithoutAWorkflow(t *testing.T) {
 		"kind: [Composition]\nspec: {workflow: {a: }": "<stdin>:2: did not find expected ',' or '}'",
 	} {
 		c := (&call{stdin: text}).run(t, "workflow", "revision", "-f", "-")
-		if got := c.stderr.String(); c.code != cli.ExitUsage || got != "axiom: "+want+"\n" {
+		if got := c.stderr.String(); c.code != command.ExitUsage || got != "axiom: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, want %q", text, c.code, got, want)
 		}
 	}
@@ -291,7 +292,7 @@ func TestPluginOfKubectl(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
-	for _, command := range [][]string{
+	for _, words := range [][]string{
 		{"workflow", "validate"},
 		{"workflow", "revision"},
 		{"workflow", "apply"},
@@ -304,10 +305,10 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 		{"form", "check"},
 		{"version"},
 	} {
-		c := run(t, append(command, "--help")...)
-		for _, want := range []string{"Usage:\n  axiom " + strings.Join(command, " "), "Examples:\n", "-o, --output FORMAT"} {
-			if c.code != cli.ExitOK || !strings.Contains(c.stdout.String(), want) {
-				t.Errorf("%v: exit code %d, %q is not in\n%s", command, c.code, want, c.stdout.String())
+		c := run(t, append(words, "--help")...)
+		for _, want := range []string{"Usage:\n  axiom " + strings.Join(words, " "), "Examples:\n", "-o, --output FORMAT"} {
+			if c.code != command.ExitOK || !strings.Contains(c.stdout.String(), want) {
+				t.Errorf("%v: exit code %d, %q is not in\n%s", words, c.code, want, c.stdout.String())
 			}
 		}
 	}
@@ -323,7 +324,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%v does not complete to %q: %s", args, want, c.stdout.String())
 		}
 	}
-	if c := run(t, "completion", "bash"); c.code != cli.ExitOK || !strings.Contains(c.stdout.String(), "__start_axiom") {
+	if c := run(t, "completion", "bash"); c.code != command.ExitOK || !strings.Contains(c.stdout.String(), "__start_axiom") {
 		t.Errorf("there is no script for bash: exit code %d", c.code)
 	}
 }
@@ -335,11 +336,11 @@ func TestHugeDocuments(t *testing.T) {
 		text, want string
 		code       int
 	}{
-		"many nodes":    {`{"id": "w", "name": "W", "nodes": [` + strings.Repeat(node, 5<<20/len(node)) + "{}]}", "WORKFLOW_TOO_LARGE", cli.ExitVerdict},
-		"a long text":   {`{"id": "w", "name": "` + strings.Repeat("x", 5<<20) + `"}`, "WORKFLOW_TOO_LARGE", cli.ExitVerdict},
-		"deep nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "nest deeper than 1000", cli.ExitUsage},
-		"deep in x":     {`{"x": ` + strings.Repeat(`{"x":`, 10_000) + "1" + strings.Repeat("}", 10_001), "nest deeper than 1000", cli.ExitUsage},
-		"as deep as it": {`{"id": "w", "name": "W", "x": ` + strings.Repeat("[", source.MaxDepth-1) + strings.Repeat("]", source.MaxDepth-1) + "}", "EMPTY_WORKFLOW", cli.ExitVerdict},
+		"many nodes":    {`{"id": "w", "name": "W", "nodes": [` + strings.Repeat(node, 5<<20/len(node)) + "{}]}", "WORKFLOW_TOO_LARGE", command.ExitVerdict},
+		"a long text":   {`{"id": "w", "name": "` + strings.Repeat("x", 5<<20) + `"}`, "WORKFLOW_TOO_LARGE", command.ExitVerdict},
+		"deep nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "nest deeper than 1000", command.ExitUsage},
+		"deep in x":     {`{"x": ` + strings.Repeat(`{"x":`, 10_000) + "1" + strings.Repeat("}", 10_001), "nest deeper than 1000", command.ExitUsage},
+		"as deep as it": {`{"id": "w", "name": "W", "x": ` + strings.Repeat("[", source.MaxDepth-1) + strings.Repeat("]", source.MaxDepth-1) + "}", "EMPTY_WORKFLOW", command.ExitVerdict},
 	} {
 		c := (&call{stdin: tc.text}).run(t, "workflow", "validate", "-f", "-", "-o", "json")
 		if got := c.stdout.String() + c.stderr.String(); c.code != tc.code || !strings.Contains(got, tc.want) || len(got) > 5000 {
@@ -347,7 +348,7 @@ func TestHugeDocuments(t *testing.T) {
 		}
 	}
 	c := (&call{stdin: `{"nodes": [` + strings.Repeat(node, 3000) + "{}]}"}).run(t, "workflow", "graph", "-f", "-")
-	if c.code != cli.ExitUsage || !strings.Contains(c.stderr.String(), "3001 nodes") {
+	if c.code != command.ExitUsage || !strings.Contains(c.stderr.String(), "3001 nodes") {
 		t.Errorf("exit code %d, %s", c.code, c.stderr.String())
 	}
 }
@@ -355,10 +356,10 @@ func TestHugeDocuments(t *testing.T) {
 // Output that nobody takes is no success.
 func TestBrokenPipe(t *testing.T) {
 	var stderr bytes.Buffer
-	code := cli.Run(t.Context(), cli.Environment{
+	code := cli.Run(t.Context(), command.Environment{
 		Program: "axiom", Stdout: brokenWriter{}, Stderr: &stderr, Getenv: os.Getenv,
 	}, []string{"version"})
-	if code != cli.ExitUsage || !strings.Contains(stderr.String(), "write output") {
+	if code != command.ExitUsage || !strings.Contains(stderr.String(), "write output") {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}
 }
@@ -387,7 +388,7 @@ func TestJSONKeepsConditionsReadable(t *testing.T) {
 		{"simulate", "-f", flow, "--script", script},
 	} {
 		c := run(t, slices.Concat([]string{"workflow"}, args, []string{"-o", "json"})...)
-		if c.code != cli.ExitOK || !strings.Contains(c.stdout.String(), condition) {
+		if c.code != command.ExitOK || !strings.Contains(c.stdout.String(), condition) {
 			t.Errorf("%s: exit code %d, %q is not in\n%s%s", args[0], c.code, condition, c.stdout.String(), c.stderr.String())
 		}
 	}

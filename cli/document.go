@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/internal/changeset"
 	"github.com/apitomy/axiom-operator/internal/workflow"
@@ -15,7 +16,7 @@ func (a *app) load(path string) (*source.Document, error) {
 		return nil, err
 	}
 	for _, warning := range doc.Warnings {
-		a.complain("warning: " + warning)
+		a.Complain("warning: " + warning)
 	}
 	return doc, nil
 }
@@ -28,7 +29,7 @@ func (a *app) loadWorkflow(path string) (*source.Document, error) {
 		return nil, err
 	}
 	object, _ := doc.Value.(map[string]any)
-	kind := textOf(object["kind"])
+	kind := command.TextOf(object["kind"])
 	switch {
 	case kind == "Composition":
 		part, ok := doc.Part("spec", "workflow")
@@ -36,8 +37,8 @@ func (a *app) loadWorkflow(path string) (*source.Document, error) {
 			return nil, doc.Errorf([]any{"spec"}, "the Composition has no workflow")
 		}
 		return part, nil
-	case kind != "" && textOf(object["apiVersion"]) != "":
-		return nil, doc.Errorf([]any{"kind"}, "this is a %s; a workflow or a Composition is expected", clean(kind))
+	case kind != "" && command.TextOf(object["apiVersion"]) != "":
+		return nil, doc.Errorf([]any{"kind"}, "this is a %s; a workflow or a Composition is expected", command.Clean(kind))
 	}
 	return doc, nil
 }
@@ -61,7 +62,7 @@ func documentOf(doc *source.Document) changeset.Document {
 // filenameFlag declares the flag -f.
 func filenameFlag(cmd *cobra.Command, path *string, what string) {
 	cmd.Flags().StringVarP(path, "filename", "f", "", "`FILE` with "+what+"; - is standard input")
-	require(cmd, "filename")
+	command.Require(cmd, "filename")
 }
 
 // fileFlag declares another flag that names a file.

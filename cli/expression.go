@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/expression"
 )
@@ -18,16 +19,16 @@ type evalAnswer struct {
 	Error     string          `json:"error"`
 }
 
-func (x evalAnswer) tell(p *page) {
+func (x evalAnswer) Tell(p *command.Page) {
 	if !x.OK {
-		p.line("%s: %s", p.Paint(terminal.Red, "error"), clean(x.Error))
+		p.Line("%s: %s", p.Paint(terminal.Red, "error"), command.Clean(x.Error))
 		return
 	}
-	p.line("%s", x.Value)
+	p.Line("%s", x.Value)
 }
 
 func (a *app) eval() *cobra.Command {
-	cmd := leaf("eval --scope SCOPE --expression EXPRESSION [--context FILE] [--event FILE] [-o json]",
+	cmd := command.Leaf("eval --scope SCOPE --expression EXPRESSION [--context FILE] [--event FILE] [-o json]",
 		"Evaluate a CEL expression as a run would", `
 Evaluates an expression over the context of a run and an event, each a file with
 an object. The scope says where the expression stands and so what it sees:
@@ -43,8 +44,8 @@ A scope that sees no event finds one that is given as context.event.`, `
 	cmd.Flags().StringVar(&text, "expression", "", "the `EXPRESSION`")
 	fileFlag(cmd, &contextPath, "context", "the context")
 	fileFlag(cmd, &eventPath, "event", "the event map")
-	require(cmd, "scope", "expression")
-	a.addOutput(cmd, formatText, formatJSON)
+	command.Require(cmd, "scope", "expression")
+	a.AddOutput(cmd, command.Text, command.JSON)
 	complete := cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("scope", complete); err != nil {
 		panic(err) // the flag is declared above
@@ -55,10 +56,10 @@ A scope that sees no event finds one that is given as context.event.`, `
 			return err
 		}
 		answer := evalAnswerOf(expression.Evaluate(cmd.Context(), expression.NewCache(), request))
-		if err := a.show(answer); err != nil {
+		if err := a.Show(answer); err != nil {
 			return err
 		}
-		return verdict(answer.OK)
+		return command.Verdict(answer.OK)
 	}
 	return cmd
 }

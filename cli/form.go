@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/form"
@@ -25,22 +26,22 @@ type formProblem struct {
 	Rule string `json:"rule"`
 }
 
-func (x checkAnswer) tell(p *page) {
+func (x checkAnswer) Tell(p *command.Page) {
 	if !x.Valid {
-		p.line("%s, %s", p.Paint(terminal.Red, "refused"), plural(len(x.Problems), "problem"))
+		p.Line("%s, %s", p.Paint(terminal.Red, "refused"), command.Plural(len(x.Problems), "problem"))
 		for _, problem := range x.Problems {
-			p.line("  %s: %s", clean(problem.Path), clean(problem.Rule))
+			p.Line("  %s: %s", command.Clean(problem.Path), command.Clean(problem.Rule))
 		}
 		return
 	}
-	p.line("%s, enters the run as", p.Paint(terminal.Green, "accepted"))
+	p.Line("%s, enters the run as", p.Paint(terminal.Green, "accepted"))
 	for _, name := range slices.Sorted(maps.Keys(x.Answer)) {
-		p.line("  %s: %s", clean(name), valueText(x.Answer[name]))
+		p.Line("  %s: %s", command.Clean(name), command.ValueText(x.Answer[name]))
 	}
 }
 
 func (a *app) check() *cobra.Command {
-	cmd := leaf("check --schema FILE --answer FILE [-o json]", "Check an answer against the form of a human task", `
+	cmd := command.Leaf("check --schema FILE --answer FILE [-o json]", "Check an answer against the form of a human task", `
 Checks an answer as admission does, and shows what enters the run. The schema is
 {"form": {"fields": […]}}, {"responseSchema": {…}}, or a whole HumanTask manifest.
 A form turns text into what its fields ask for ("3" into 3, "true" into true); a
@@ -51,8 +52,8 @@ response schema turns nothing into anything. With neither any object will do.`, 
 	var schema, path string
 	fileFlag(cmd, &schema, "schema", "the form or the response schema")
 	fileFlag(cmd, &path, "answer", "the answer")
-	require(cmd, "schema", "answer")
-	a.addOutput(cmd, formatText, formatJSON)
+	command.Require(cmd, "schema", "answer")
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		spec, err := a.loadForm(schema)
 		if err != nil {
@@ -63,10 +64,10 @@ response schema turns nothing into anything. With neither any object will do.`, 
 			return err
 		}
 		answer := checkAnswerOf(accept(spec, given.Value))
-		if err := a.show(answer); err != nil {
+		if err := a.Show(answer); err != nil {
 			return err
 		}
-		return verdict(answer.Valid)
+		return command.Verdict(answer.Valid)
 	}
 	return cmd
 }
@@ -101,7 +102,7 @@ func (a *app) loadForm(path string) (form.Spec, error) {
 	if err != nil {
 		return form.Spec{}, err
 	}
-	if textOf(object["kind"]) == "HumanTask" {
+	if command.TextOf(object["kind"]) == "HumanTask" {
 		spec, ok := doc.Part("spec")
 		if !ok {
 			return form.Spec{}, doc.Errorf(nil, "the HumanTask has no spec")
@@ -155,7 +156,7 @@ func checkField(doc *source.Document, path []any) error {
 	switch {
 	case err != nil:
 		return err
-	case strings.TrimSpace(textOf(field["name"])) == "":
+	case strings.TrimSpace(command.TextOf(field["name"])) == "":
 		return doc.Errorf(path, "a field must have a name")
 	}
 	options, _ := field["options"].([]any)

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/changeset"
 )
@@ -10,14 +11,14 @@ import (
 // An inverseAnswer is a change set.
 type inverseAnswer changeset.ChangeSet
 
-func (x inverseAnswer) tell(p *page) {
-	p.line("%s", p.Paint(terminal.Bold, clean(x.Summary)))
-	p.line("id            %s", clean(x.ID))
-	p.line("baseRevision  %s", x.BaseRevision)
-	p.line("author        %s", x.Author)
-	p.line("%s", plural(len(x.Ops), "operation"))
+func (x inverseAnswer) Tell(p *command.Page) {
+	p.Line("%s", p.Paint(terminal.Bold, command.Clean(x.Summary)))
+	p.Line("id            %s", command.Clean(x.ID))
+	p.Line("baseRevision  %s", x.BaseRevision)
+	p.Line("author        %s", x.Author)
+	p.Line("%s", command.Plural(len(x.Ops), "operation"))
 	for _, op := range x.Ops {
-		p.line("  %s", opText(op))
+		p.Line("  %s", opText(op))
 	}
 }
 
@@ -30,11 +31,11 @@ func opText(op any) string {
 			members[name] = value
 		}
 	}
-	return clean(textOf(object["op"])) + " " + valueText(members)
+	return command.Clean(command.TextOf(object["op"])) + " " + command.ValueText(members)
 }
 
 func (a *app) inverse() *cobra.Command {
-	cmd := leaf("inverse -f BEFORE --changeset FILE [-o json]", "Make the change set that takes another one back", `
+	cmd := command.Leaf("inverse -f BEFORE --changeset FILE [-o json]", "Make the change set that takes another one back", `
 Prints the change set that leads from the result of a change set back to the
 workflow it was applied to. Its baseRevision is the revision of that result.
 `+applyHelp, `
@@ -42,8 +43,8 @@ workflow it was applied to. Its baseRevision is the revision of that result.
 	var path, changes string
 	filenameFlag(cmd, &path, "the workflow before the change set")
 	fileFlag(cmd, &changes, "changeset", "the change set")
-	require(cmd, "changeset")
-	a.addOutput(cmd, formatText, formatJSON)
+	command.Require(cmd, "changeset")
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		before, set, err := a.loadChange(path, changes)
 		if err != nil {
@@ -53,8 +54,8 @@ workflow it was applied to. Its baseRevision is the revision of that result.
 		if rejection != nil {
 			return a.reject(rejection)
 		}
-		inverse.Ops = orEmpty(inverse.Ops)
-		return a.show(inverseAnswer(inverse))
+		inverse.Ops = command.OrEmpty(inverse.Ops)
+		return a.Show(inverseAnswer(inverse))
 	}
 	return cmd
 }
@@ -72,10 +73,10 @@ func invert(before changeset.Document, set any) (changeset.ChangeSet, *changeset
 	}
 	ops, _ := object["ops"].([]any)
 	return changeset.Inverse(before, changeset.ChangeSet{
-		ID:           textOf(object["id"]),
-		BaseRevision: textOf(object["baseRevision"]),
-		Author:       textOf(object["author"]),
-		Summary:      textOf(object["summary"]),
+		ID:           command.TextOf(object["id"]),
+		BaseRevision: command.TextOf(object["baseRevision"]),
+		Author:       command.TextOf(object["author"]),
+		Summary:      command.TextOf(object["summary"]),
 		Ops:          ops,
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apitomy/axiom-operator/cli/command"
+	"github.com/apitomy/axiom-operator/cli/review"
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/workflow"
@@ -14,8 +16,8 @@ import (
 
 // tellProblems lists problems by the node or edge they are about, each with its
 // place in the file.
-func tellProblems(p *page, doc *source.Document, problems []workflow.Problem) {
-	p.line("%s: %s", clean(doc.Name), headline(p, problems))
+func tellProblems(p *command.Page, doc *source.Document, problems []workflow.Problem) {
+	p.Line("%s: %s", command.Clean(doc.Name), headline(p, problems))
 	l := newLocator(doc)
 	var subjects []string
 	grouped := map[string][]string{}
@@ -27,14 +29,14 @@ func tellProblems(p *page, doc *source.Document, problems []workflow.Problem) {
 		grouped[subject] = append(grouped[subject], problemLine(p, doc.Name, l.position(problem), problem))
 	}
 	for _, subject := range subjects {
-		p.line("\n%s", p.Paint(terminal.Bold, subject))
+		p.Line("\n%s", p.Paint(terminal.Bold, subject))
 		for _, line := range grouped[subject] {
-			p.line("  %s", line)
+			p.Line("  %s", line)
 		}
 	}
 }
 
-func headline(p *page, problems []workflow.Problem) string {
+func headline(p *command.Page, problems []workflow.Problem) string {
 	errors := 0
 	for _, problem := range problems {
 		if problem.IsError() {
@@ -44,26 +46,26 @@ func headline(p *page, problems []workflow.Problem) string {
 	warnings := len(problems) - errors
 	switch {
 	case errors > 0 && warnings > 0:
-		return p.Paint(terminal.Red, "invalid") + ", " + plural(errors, "error") + " and " + plural(warnings, "warning")
+		return p.Paint(terminal.Red, "invalid") + ", " + command.Plural(errors, "error") + " and " + command.Plural(warnings, "warning")
 	case errors > 0:
-		return p.Paint(terminal.Red, "invalid") + ", " + plural(errors, "error")
+		return p.Paint(terminal.Red, "invalid") + ", " + command.Plural(errors, "error")
 	case warnings > 0:
-		return p.Paint(terminal.Green, "valid") + ", " + plural(warnings, "warning")
+		return p.Paint(terminal.Green, "valid") + ", " + command.Plural(warnings, "warning")
 	}
 	return p.Paint(terminal.Green, "valid")
 }
 
-func problemLine(p *page, name string, at source.Position, problem workflow.Problem) string {
+func problemLine(p *command.Page, name string, at source.Position, problem workflow.Problem) string {
 	style := terminal.Yellow
 	if problem.IsError() {
 		style = terminal.Red
 	}
-	place := clean(name)
+	place := command.Clean(name)
 	if at != (source.Position{}) {
 		place += ":" + at.String()
 	}
 	return fmt.Sprintf("%s: %s: %s %s", p.Paint(terminal.Cyan, place), p.Paint(style, problem.Severity),
-		clean(problem.Message), p.Paint(terminal.Dim, "("+problem.Code+")"))
+		command.Clean(problem.Message), p.Paint(terminal.Dim, "("+problem.Code+")"))
 }
 
 // A locator finds the part of a file that a problem is about.
@@ -84,8 +86,8 @@ func newLocator(doc *source.Document) *locator {
 		doc:         doc,
 		nodes:       indicesByID(object["nodes"]),
 		edges:       indicesByID(object["edges"]),
-		nodeEntries: entriesByID(object["nodes"]),
-		edgeEntries: entriesByID(object["edges"]),
+		nodeEntries: review.EntriesByID(object["nodes"]),
+		edgeEntries: review.EntriesByID(object["edges"]),
 		repeats:     map[workflow.Problem]int{},
 	}
 }
@@ -106,9 +108,9 @@ func indicesByID(v any) map[string][]int {
 func (l *locator) subject(problem workflow.Problem) string {
 	switch {
 	case problem.NodeID != "":
-		return "node " + describeEntry("node", problem.NodeID, l.nodeEntries[problem.NodeID])
+		return "node " + review.Describe("node", problem.NodeID, l.nodeEntries[problem.NodeID])
 	case problem.EdgeID != "":
-		return "edge " + describeEntry("edge", problem.EdgeID, l.edgeEntries[problem.EdgeID])
+		return "edge " + review.Describe("edge", problem.EdgeID, l.edgeEntries[problem.EdgeID])
 	}
 	return "workflow"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/internal/changeset"
 )
 
@@ -12,10 +13,10 @@ type revisionAnswer struct {
 	ContentRevision string `json:"contentRevision"`
 }
 
-func (r revisionAnswer) tell(p *page) { p.line("%s", r.ContentRevision) }
+func (r revisionAnswer) Tell(p *command.Page) { p.Line("%s", r.ContentRevision) }
 
 func (a *app) revision() *cobra.Command {
-	cmd := leaf("revision -f FILE [-o json]", "Name the content of a workflow", `
+	cmd := command.Leaf("revision -f FILE [-o json]", "Name the content of a workflow", `
 Prints the content revision of a workflow: the digest of its canonical JSON
 without the positions of its nodes. Layout, the order of members and the spelling
 of numbers do not change it; anything else does. A change set names the revision
@@ -24,7 +25,7 @@ it was written for as its baseRevision.`, `
   kubectl get composition release -o yaml | axiom workflow revision -f -`)
 	var path string
 	filenameFlag(cmd, &path, "the workflow")
-	a.addOutput(cmd, formatText, formatJSON)
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		doc, err := a.loadObject(path)
 		if err != nil {
@@ -34,7 +35,7 @@ it was written for as its baseRevision.`, `
 		if err != nil {
 			return fmt.Errorf("compute revision: %w", err)
 		}
-		return a.show(revisionAnswer{revision})
+		return a.Show(revisionAnswer{revision})
 	}
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/simulate"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/engine"
@@ -19,7 +20,7 @@ import (
 type simulateAnswer []simulate.Element
 
 func (a *app) simulate() *cobra.Command {
-	cmd := leaf("simulate -f FILE --script FILE [-o json]", "Play a run of a workflow through by a script", `
+	cmd := command.Leaf("simulate -f FILE --script FILE [-o json]", "Play a run of a workflow through by a script", `
 Plays a run through as the operator would, without a cluster. The script says what
 people, actions and the world around do. It is a list of steps with one member:
 
@@ -44,8 +45,8 @@ refused, a delivery before the start, a second start, a clock turned back.`, `
 	var path, script string
 	filenameFlag(cmd, &path, "the workflow")
 	fileFlag(cmd, &script, "script", "the script")
-	require(cmd, "script")
-	a.addOutput(cmd, formatText, formatJSON)
+	command.Require(cmd, "script")
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		doc, err := a.loadObject(path)
 		if err != nil {
@@ -65,10 +66,10 @@ refused, a delivery before the start, a second start, a clock turned back.`, `
 			return fmt.Errorf("simulate run: %w", err)
 		}
 		answer := simulateAnswer(elements)
-		if err := a.show(answer); err != nil {
+		if err := a.Show(answer); err != nil {
 			return err
 		}
-		return verdict(!answer.hasErrors())
+		return command.Verdict(!answer.hasErrors())
 	}
 	return cmd
 }
@@ -77,9 +78,9 @@ func (x simulateAnswer) hasErrors() bool {
 	return slices.ContainsFunc(x, func(e simulate.Element) bool { return e.Result == simulate.ResultError })
 }
 
-func (x simulateAnswer) tell(p *page) {
+func (x simulateAnswer) Tell(p *command.Page) {
 	if len(x) == 0 {
-		p.line("the script has no steps")
+		p.Line("the script has no steps")
 		return
 	}
 	for _, e := range x {
@@ -87,19 +88,19 @@ func (x simulateAnswer) tell(p *page) {
 	}
 	last := x[len(x)-1]
 	if last.Status == engine.StatusWaiting {
-		p.line("%s", p.Paint(terminal.Bold, "the run waits:"))
+		p.Line("%s", p.Paint(terminal.Bold, "the run waits:"))
 		for _, parked := range last.Parked {
-			p.line("  %s", parkedText(p, parked))
+			p.Line("  %s", parkedText(p, parked))
 		}
 	}
 }
 
-func tellElement(p *page, e simulate.Element) {
-	p.line("%s  %s  %s", p.Paint(terminal.Dim, fmt.Sprintf("%3d", e.Step)), clockText(e.Now),
-		p.Paint(terminal.Bold, strings.TrimSpace(string(e.Verb)+" "+clean(e.About))))
+func tellElement(p *command.Page, e simulate.Element) {
+	p.Line("%s  %s  %s", p.Paint(terminal.Dim, fmt.Sprintf("%3d", e.Step)), clockText(e.Now),
+		p.Paint(terminal.Bold, strings.TrimSpace(string(e.Verb)+" "+command.Clean(e.About))))
 	switch e.Result {
 	case simulate.ResultIgnored:
-		p.line("       %s: %s", p.Paint(terminal.Yellow, "ignored"), e.Reason)
+		p.Line("       %s: %s", p.Paint(terminal.Yellow, "ignored"), e.Reason)
 	case simulate.ResultError:
 		tellStepError(p, e.Error)
 	case simulate.ResultOK:
@@ -109,9 +110,9 @@ func tellElement(p *page, e simulate.Element) {
 	}
 	for _, parked := range e.Parked {
 		if slices.Contains(e.Opened, parked.Activation) {
-			p.line("     %s %s", p.Paint(terminal.Cyan, "▸"), parkedText(p, parked))
+			p.Line("     %s %s", p.Paint(terminal.Cyan, "▸"), parkedText(p, parked))
 		} else if parked.LastError != nil && isAbout(e, parked) {
-			p.line("     %s %s", p.Paint(terminal.Yellow, "↻"), parkedText(p, parked))
+			p.Line("     %s %s", p.Paint(terminal.Yellow, "↻"), parkedText(p, parked))
 		}
 	}
 	tellEnd(p, e)
@@ -126,44 +127,44 @@ func isAbout(e simulate.Element, parked simulate.Parked) bool {
 	return e.Result == simulate.ResultOK && parked.Activation == e.About
 }
 
-func tellStepError(p *page, e *simulate.Error) {
-	p.line("       %s: %s: %s", p.Paint(terminal.Red, "error"), e.Code, clean(e.Message))
+func tellStepError(p *command.Page, e *simulate.Error) {
+	p.Line("       %s: %s: %s", p.Paint(terminal.Red, "error"), e.Code, command.Clean(e.Message))
 	for _, problem := range e.Problems {
-		p.line("         %s: %s (%s)", problem.Severity, clean(problem.Message), problem.Code)
+		p.Line("         %s: %s (%s)", problem.Severity, command.Clean(problem.Message), problem.Code)
 	}
 }
 
-func tellEntry(p *page, entry engine.Entry) {
+func tellEntry(p *command.Page, entry engine.Entry) {
 	style, mark := terminal.Green, "✓"
 	if entry.Outcome != engine.OutcomeCompleted {
 		style, mark = terminal.Red, "✗"
 	}
-	text := fmt.Sprintf("%s  %s", clean(entry.Activation), strings.ToLower(string(entry.Outcome)))
+	text := fmt.Sprintf("%s  %s", command.Clean(entry.Activation), strings.ToLower(string(entry.Outcome)))
 	if entry.By != "" {
-		text += " by " + clean(entry.By)
+		text += " by " + command.Clean(entry.By)
 	}
 	if entry.Error != nil {
 		text += ": " + failureText(entry.Error)
 	}
 	if len(entry.Output) > 0 {
-		text += "  " + p.Paint(terminal.Dim, valueText(entry.Output))
+		text += "  " + p.Paint(terminal.Dim, command.ValueText(entry.Output))
 	}
-	p.line("     %s %s", p.Paint(style, mark), text)
+	p.Line("     %s %s", p.Paint(style, mark), text)
 }
 
 // tellEnd says how the run ended, behind the step that ended it.
-func tellEnd(p *page, e simulate.Element) {
+func tellEnd(p *command.Page, e simulate.Element) {
 	if !e.Ended {
 		return
 	}
 	text := "the run " + endTexts[e.Status]
 	if e.Outcome != "" {
-		text += ", outcome " + clean(e.Outcome)
+		text += ", outcome " + command.Clean(e.Outcome)
 	}
 	if e.Failure != nil {
 		text += ": " + failureText(e.Failure)
 	}
-	p.line("%s", p.Paint(terminal.Bold, text))
+	p.Line("%s", p.Paint(terminal.Bold, text))
 }
 
 var endTexts = map[engine.Status]string{
@@ -183,16 +184,16 @@ func failureText(f *engine.Failure) string {
 	if f.Message != "" {
 		parts = append(parts, f.Message)
 	}
-	return clean(strings.Join(parts, ": "))
+	return command.Clean(strings.Join(parts, ": "))
 }
 
 // parkedText says who is waited for, and how long.
-func parkedText(p *page, parked simulate.Parked) string {
+func parkedText(p *command.Page, parked simulate.Parked) string {
 	title := parked.Name
 	if parked.Title != "" {
 		title = parked.Title
 	}
-	text := fmt.Sprintf("%s  %s (%s)", clean(parked.Activation), clean(title), parked.Kind)
+	text := fmt.Sprintf("%s  %s (%s)", command.Clean(parked.Activation), command.Clean(title), parked.Kind)
 	if parked.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", parked.Attempt)
 	}
@@ -206,7 +207,7 @@ func parkedText(p *page, parked simulate.Parked) string {
 		text += ", after " + failureText(parked.LastError)
 	}
 	if len(parked.Input) > 0 {
-		text += "  " + p.Paint(terminal.Dim, valueText(parked.Input))
+		text += "  " + p.Paint(terminal.Dim, command.ValueText(parked.Input))
 	}
 	return text
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
+	"github.com/apitomy/axiom-operator/cli/review"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/changeset"
 )
@@ -17,9 +19,9 @@ type undoneAnswer struct {
 	live changeset.Document
 }
 
-func (x undoneAnswer) tell(p *page) {
-	p.line("%s, the content is now %s\n", p.Paint(terminal.Green, "undone"), x.ContentRevision)
-	differenceOf(x.live, x.Workflow).tell(p)
+func (x undoneAnswer) Tell(p *command.Page) {
+	p.Line("%s, the content is now %s\n", p.Paint(terminal.Green, "undone"), x.ContentRevision)
+	review.Compare(x.live, x.Workflow).Tell(p)
 }
 
 type conflictAnswer struct {
@@ -33,23 +35,23 @@ type conflict struct {
 	Items  []changeset.Item `json:"items"`
 }
 
-func (x conflictAnswer) tell(p *page) {
-	p.line("%s: %s", p.Paint(terminal.Red, "conflict"), x.Error.Reason)
+func (x conflictAnswer) Tell(p *command.Page) {
+	p.Line("%s: %s", p.Paint(terminal.Red, "conflict"), x.Error.Reason)
 	for _, item := range x.Error.Items {
-		p.line("  %s %s", item.Kind, clean(item.ID))
+		p.Line("  %s %s", item.Kind, command.Clean(item.ID))
 	}
 }
 
 func conflictOf(c *changeset.Conflict) conflict {
 	reason := "the documents cannot be compared: one is no object, or an id is missing or repeated"
 	if len(c.Items) > 0 {
-		reason = plural(len(c.Items), "item") + " changed since, or would be left without a node"
+		reason = command.Plural(len(c.Items), "item") + " changed since, or would be left without a node"
 	}
-	return conflict{Code: "conflict", Reason: reason, Items: orEmpty(c.Items)}
+	return conflict{Code: "conflict", Reason: reason, Items: command.OrEmpty(c.Items)}
 }
 
 func (a *app) undo() *cobra.Command {
-	cmd := leaf("undo --before FILE --after FILE -f LIVE [-o json]", "Take a change back beneath later edits", `
+	cmd := command.Leaf("undo --before FILE --after FILE -f LIVE [-o json]", "Take a change back beneath later edits", `
 Takes back, in the live workflow, what led from one workflow to another. If nothing
 but layout was edited since, the result has the content of before. Otherwise edits
 to other nodes, edges and fields survive; an edit to one of the same is a conflict.
@@ -59,9 +61,9 @@ With --before and --after exchanged it does again what was undone.`, `
 	var before, after, live string
 	fileFlag(cmd, &before, "before", "the workflow before the change")
 	fileFlag(cmd, &after, "after", "the workflow behind it")
-	require(cmd, "before", "after")
+	command.Require(cmd, "before", "after")
 	filenameFlag(cmd, &live, "the workflow as it is now")
-	a.addOutput(cmd, formatText, formatJSON)
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		var docs [3]changeset.Document
 		for i, path := range []string{before, after, live} {
@@ -79,14 +81,14 @@ With --before and --after exchanged it does again what was undone.`, `
 func (a *app) showUndo(before, after, live changeset.Document) error {
 	result, refused := changeset.Undo(before, after, live)
 	if refused != nil {
-		if err := a.show(conflictAnswer{Error: conflictOf(refused)}); err != nil {
+		if err := a.Show(conflictAnswer{Error: conflictOf(refused)}); err != nil {
 			return err
 		}
-		return errVerdict
+		return command.ErrVerdict
 	}
 	revision, err := changeset.Revision(result)
 	if err != nil {
 		return fmt.Errorf("compute revision: %w", err)
 	}
-	return a.show(undoneAnswer{Applied: true, ContentRevision: revision, Workflow: result, live: live})
+	return a.Show(undoneAnswer{Applied: true, ContentRevision: revision, Workflow: result, live: live})
 }

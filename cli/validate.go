@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/workflow"
@@ -15,12 +16,12 @@ type validateAnswer struct {
 	doc *source.Document
 }
 
-func (v validateAnswer) tell(p *page) {
+func (v validateAnswer) Tell(p *command.Page) {
 	tellProblems(p, v.doc, v.Problems)
 }
 
 func (a *app) validate() *cobra.Command {
-	cmd := leaf("validate -f FILE [-o json]", "Tell everything that is wrong with a workflow", `
+	cmd := command.Leaf("validate -f FILE [-o json]", "Tell everything that is wrong with a workflow", `
 Checks the shape, the graph, the expressions, the configuration of every node and
 the parallel regions of a workflow, as the operator does before a run.
 
@@ -30,7 +31,7 @@ what is probably not meant.`, `
   axiom workflow validate -f composition.yaml -o json`)
 	var path string
 	filenameFlag(cmd, &path, "the workflow")
-	a.addOutput(cmd, formatText, formatJSON)
+	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		doc, err := a.loadWorkflow(path)
 		if err != nil {
@@ -38,10 +39,10 @@ what is probably not meant.`, `
 		}
 		problems := workflow.Validate(doc.Value, expression.NewCache())
 		isValid := !workflow.HasErrors(problems)
-		if err := a.show(validateAnswer{Valid: isValid, Problems: orEmpty(problems), doc: doc}); err != nil {
+		if err := a.Show(validateAnswer{Valid: isValid, Problems: command.OrEmpty(problems), doc: doc}); err != nil {
 			return err
 		}
-		return verdict(isValid)
+		return command.Verdict(isValid)
 	}
 	return cmd
 }

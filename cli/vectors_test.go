@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/apitomy/axiom-operator/cli"
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
@@ -59,13 +59,13 @@ func TestRevisionVectors(t *testing.T) {
 	for _, row := range vectors(t, "revisions.txt", 3) {
 		for _, name := range []string{"doc.json", "doc.yaml"} {
 			c := run(t, "workflow", "revision", "-f", write(t, name, row[2]))
-			if c.code != cli.ExitOK || c.stdout.String() != row[1]+"\n" {
+			if c.code != command.ExitOK || c.stdout.String() != row[1]+"\n" {
 				t.Errorf("%s as %s: exit code %d, %s%s", row[0], name, c.code, c.stdout.String(), c.stderr.String())
 			}
 		}
 	}
 	for _, text := range []string{"[]", `"x"`, "null", `{"id":1e400}`} {
-		if c := run(t, "workflow", "revision", "-f", write(t, "doc.json", text)); c.code != cli.ExitUsage || c.stdout.Len() > 0 {
+		if c := run(t, "workflow", "revision", "-f", write(t, "doc.json", text)); c.code != command.ExitUsage || c.stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, %s", text, c.code, c.stdout.String())
 		}
 	}
@@ -78,7 +78,7 @@ func TestAppliedVectors(t *testing.T) {
 		set := writeSet(t, row[2])
 		applied := run(t, "workflow", "apply", "-f", baseFile, "--changeset", set, "-o", "json")
 		answer := applied.value(t)
-		if applied.code != cli.ExitOK || answer["contentRevision"] != row[1] || answer["applied"] != true {
+		if applied.code != command.ExitOK || answer["contentRevision"] != row[1] || answer["applied"] != true {
 			t.Errorf("%s: exit code %d, revision %v, want %s", row[0], applied.code, answer["contentRevision"], row[1])
 		}
 		inverse := run(t, "workflow", "inverse", "-f", baseFile, "--changeset", set, "-o", "json")
@@ -88,7 +88,7 @@ func TestAppliedVectors(t *testing.T) {
 			t.Errorf("%s: the inverse leads to %v", row[0], got)
 		}
 		undone := run(t, "workflow", "undo", "--before", baseFile, "--after", result, "-f", result, "-o", "json")
-		if got := undone.value(t)["contentRevision"]; undone.code != cli.ExitOK || got != strings.TrimSpace(base) {
+		if got := undone.value(t)["contentRevision"]; undone.code != command.ExitOK || got != strings.TrimSpace(base) {
 			t.Errorf("%s: undone to %v", row[0], got)
 		}
 	}
@@ -117,9 +117,9 @@ func TestRejectedVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"apply", "inverse", "graph"} {
-			c := run(t, "workflow", command, "-f", baseFile, "--changeset", writeSet(t, row[3]), "-o", "json")
-			assertRejected(t, row[0]+" "+command, c, row[1], index)
+		for _, verb := range []string{"apply", "inverse", "graph"} {
+			c := run(t, "workflow", verb, "-f", baseFile, "--changeset", writeSet(t, row[3]), "-o", "json")
+			assertRejected(t, row[0]+" "+verb, c, row[1], index)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func assertRejected(t *testing.T, name string, c *call, code string, index any) 
 	t.Helper()
 	answer := c.value(t)
 	refused, _ := answer["error"].(map[string]any)
-	if c.code != cli.ExitVerdict || answer["applied"] != false || len(answer) != 2 {
+	if c.code != command.ExitVerdict || answer["applied"] != false || len(answer) != 2 {
 		t.Errorf("%s: exit code %d, %v", name, c.code, answer)
 	}
 	if refused["code"] != code || refused["opIndex"] != index || refused["reason"] == "" {
@@ -155,13 +155,13 @@ func TestCheckedForm(t *testing.T) {
 		`{"author":"host","ops":[{"op":"restore","member":"x"}]}`:    {"stale", "", ""},
 	} {
 		path := write(t, "set.json", set)
-		for command, want := range map[string]string{"apply": tc.checked, "apply --unchecked": tc.unchecked, "inverse": tc.inverse} {
-			args := append([]string{"workflow"}, strings.Fields(command)...)
+		for verb, want := range map[string]string{"apply": tc.checked, "apply --unchecked": tc.unchecked, "inverse": tc.inverse} {
+			args := append([]string{"workflow"}, strings.Fields(verb)...)
 			c := run(t, append(args, "-f", baseFile, "--changeset", path, "-o", "json")...)
 			refused, _ := c.value(t)["error"].(map[string]any)
 			got, _ := refused["code"].(string)
-			if got != want || (c.code == cli.ExitOK) != (want == "") {
-				t.Errorf("%s %s: %q, exit code %d, want %q", command, set, got, c.code, want)
+			if got != want || (c.code == command.ExitOK) != (want == "") {
+				t.Errorf("%s %s: %q, exit code %d, want %q", verb, set, got, c.code, want)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/apitomy/axiom-operator/cli"
+	"github.com/apitomy/axiom-operator/cli/command"
 )
 
 func main() {
@@ -21,7 +22,7 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return cli.Run(ctx, cli.Environment{
+	return cli.Run(ctx, command.Environment{
 		Program: os.Args[0],
 		Stdin:   os.Stdin,
 		Stdout:  os.Stdout,
@@ -32,8 +33,8 @@ func run() int {
 }
 
 // version is what the build recorded.
-func version() cli.Version {
-	v := cli.Version{Version: "unknown"}
+func version() command.Version {
+	v := command.Version{Version: "unknown"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -116,22 +116,3 @@ func TestVersionIsThatOfTheBuild(t *testing.T) {
 		t.Errorf("version() = %+v", v)
 	}
 }
-
-// The program works without a cluster and without a network, and so does all it
-// is made of.
-func TestNoKubernetesInside(t *testing.T) {
-	list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := strings.Fields(string(list))
-	if len(packages) < 50 {
-		t.Fatalf("only %d packages: %v", len(packages), packages)
-	}
-	for _, name := range packages {
-		first, _, _ := strings.Cut(name, "/")
-		if first == "k8s.io" || first == "sigs.k8s.io" || name == "net/http" || name == "crypto/tls" {
-			t.Errorf("it has %s", name)
-		}
-	}
-}

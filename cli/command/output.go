@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apitomy/axiom-operator/cli/terminal"
-	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
 // Formats of output.
 const (
-	formatText = "text"
-	formatJSON = "json"
+	Text = "text"
+	JSON = "json"
+	YAML = "yaml"
 )
 
 // A format is the value of the flag -o.
@@ -40,9 +40,9 @@ func (f *format) Set(name string) error {
 	return nil
 }
 
-// addOutput declares the flag -o of a command, whose first format is what it
+// AddOutput declares the flag -o of a command, whose first format is what it
 // prints without.
-func (a *app) addOutput(cmd *cobra.Command, formats ...string) {
+func (a *App) AddOutput(cmd *cobra.Command, formats ...string) {
 	value := &format{allowed: formats}
 	cmd.Flags().VarP(value, "output", "o", "output: "+strings.Join(formats, ", "))
 	complete := cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)
@@ -52,23 +52,27 @@ func (a *app) addOutput(cmd *cobra.Command, formats ...string) {
 	cmd.PreRun = func(*cobra.Command, []string) { a.format = *value }
 }
 
-// An answer is what a command has to say. As JSON it is what it marshals to.
-type answer interface {
-	// tell writes it for people.
-	tell(p *page)
+// Format is the value of the flag -o; empty if it was not given.
+func (a *App) Format() string { return a.format.name }
+
+// An Answer is what a command has to say. As JSON it is what it marshals to.
+type Answer interface {
+	// Tell writes it for people.
+	Tell(p *Page)
 }
 
-// show prints an answer.
-func (a *app) show(x answer) error {
-	if a.format.name == formatJSON {
-		return a.showJSON(x)
+// Show prints an answer.
+func (a *App) Show(x Answer) error {
+	if a.Format() == JSON {
+		return a.ShowJSON(x)
 	}
-	p := &page{Palette: a.palette}
-	x.tell(p)
-	return a.print(p.String())
+	p := &Page{Palette: a.Palette}
+	x.Tell(p)
+	return a.Print(p.String())
 }
 
-func (a *app) showJSON(v any) error {
+// ShowJSON prints a value as indented JSON.
+func (a *App) ShowJSON(v any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -76,35 +80,36 @@ func (a *app) showJSON(v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
-	return a.print(b.String())
+	return a.Print(b.String())
 }
 
-func (a *app) print(text string) error {
-	if _, err := fmt.Fprint(a.env.Stdout, text); err != nil {
+// Print writes to standard output.
+func (a *App) Print(text string) error {
+	if _, err := fmt.Fprint(a.Stdout, text); err != nil {
 		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
 }
 
-// A page is text for people, in lines.
-type page struct {
+// A Page is text for people, in lines.
+type Page struct {
 	strings.Builder
 	terminal.Palette
 }
 
-// line writes a line. Arguments that came from a file must be clean.
-func (p *page) line(format string, args ...any) {
+// Line writes a line. Arguments that came from a file must be clean.
+func (p *Page) Line(format string, args ...any) {
 	fmt.Fprintf(&p.Builder, format, args...)
 	p.WriteByte('\n')
 }
 
-// clean is a text from a file, fit for a line.
-func clean(text string) string {
+// Clean is a text from a file, fit for a line.
+func Clean(text string) string {
 	return terminal.Clean(text)
 }
 
-// valueText shows a JSON value in a line, cut if it is long.
-func valueText(v any) string {
+// ValueText shows a JSON value in a line, cut if it is long.
+func ValueText(v any) string {
 	const limit = 160
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -119,29 +124,24 @@ func valueText(v any) string {
 	return string(runes)
 }
 
-// plural counts things.
-func plural(n int, thing string) string {
+// Plural counts things.
+func Plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// orEmpty is a list that is never null in JSON.
-func orEmpty[T any](list []T) []T {
+// OrEmpty is a list that is never null in JSON.
+func OrEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
 	return list
 }
 
-// textOf is a member of a tree that should be text.
-func textOf(v any) string {
+// TextOf is a member of a tree that should be text.
+func TextOf(v any) string {
 	text, _ := v.(string)
 	return text
-}
-
-// isSame compares two values by what they mean.
-func isSame(a, b any) bool {
-	return jsonvalue.Equal(a, b)
 }

@@ -1,4 +1,4 @@
-package cli
+package review
 
 import (
 	"fmt"
@@ -6,39 +6,66 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/changeset"
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
-// A difference tells two documents apart for a reviewer: node by node and edge by
-// edge, every member with its old and its new value.
-type difference struct {
-	summary       changeset.Summary
+// A Difference tells two documents apart for a reviewer: node by node and edge by
+// edge, every member with its old and its new value. As JSON it has the ids.
+type Difference struct {
+	Summary       string   `json:"summary"`
+	AddedNodes    []string `json:"addedNodes"`
+	RemovedNodes  []string `json:"removedNodes"`
+	ChangedNodes  []string `json:"changedNodes"`
+	AddedEdges    []string `json:"addedEdges"`
+	RemovedEdges  []string `json:"removedEdges"`
+	ChangedEdges  []string `json:"changedEdges"`
+	EdgesChanged  bool     `json:"edgesChanged"`
+	FieldsChanged []string `json:"fieldsChanged"`
+	OrderChanged  bool     `json:"orderChanged"`
+
 	before, after changeset.Document
 }
 
-func differenceOf(before, after changeset.Document) difference {
-	return difference{summary: changeset.Diff(before, after), before: before, after: after}
+// Compare tells what leads from one document to another.
+func Compare(before, after changeset.Document) Difference {
+	summary := changeset.Diff(before, after)
+	return Difference{
+		Summary:       summary.String(),
+		AddedNodes:    command.OrEmpty(summary.AddedNodes),
+		RemovedNodes:  command.OrEmpty(summary.RemovedNodes),
+		ChangedNodes:  command.OrEmpty(summary.ChangedNodes),
+		AddedEdges:    command.OrEmpty(summary.AddedEdges),
+		RemovedEdges:  command.OrEmpty(summary.RemovedEdges),
+		ChangedEdges:  command.OrEmpty(summary.ChangedEdges),
+		EdgesChanged:  summary.EdgesChanged,
+		FieldsChanged: command.OrEmpty(summary.FieldsChanged),
+		OrderChanged:  summary.OrderChanged,
+		before:        before,
+		after:         after,
+	}
 }
 
-func (d difference) isZero() bool {
-	s := d.summary
-	return s.String() == "" && len(s.FieldsChanged) == 0 && !s.OrderChanged
+// IsZero tells whether there is no difference in content.
+func (d Difference) IsZero() bool {
+	return d.Summary == "" && len(d.FieldsChanged) == 0 && !d.OrderChanged
 }
 
-func (d difference) tell(p *page) {
-	if d.isZero() {
-		p.line("no difference in content")
+// Tell implements [command.Answer].
+func (d Difference) Tell(p *command.Page) {
+	if d.IsZero() {
+		p.Line("no difference in content")
 		return
 	}
-	for _, name := range d.summary.FieldsChanged {
+	for _, name := range d.FieldsChanged {
 		tellChanges(p, "", compare(nil, name, member(d.before, name), member(d.after, name)))
 	}
-	s := d.summary
-	d.tellEntries(p, entries{"node", "nodes", s.RemovedNodes, s.ChangedNodes, s.AddedNodes})
-	d.tellEntries(p, entries{"edge", "edges", s.RemovedEdges, s.ChangedEdges, s.AddedEdges})
-	if d.summary.OrderChanged {
-		p.line("%s order of nodes or edges, or entries without an id", p.Paint(terminal.Yellow, "~"))
+	d.tellEntries(p, entries{"node", "nodes", d.RemovedNodes, d.ChangedNodes, d.AddedNodes})
+	d.tellEntries(p, entries{"edge", "edges", d.RemovedEdges, d.ChangedEdges, d.AddedEdges})
+	if d.OrderChanged {
+		p.Line("%s order of nodes or edges, or entries without an id", p.Paint(terminal.Yellow, "~"))
 	}
 }
 
@@ -48,23 +75,23 @@ type entries struct {
 	removed, changed, added []string
 }
 
-func (d difference) tellEntries(p *page, e entries) {
-	before, after := entriesByID(d.before[e.list]), entriesByID(d.after[e.list])
+func (d Difference) tellEntries(p *command.Page, e entries) {
+	before, after := EntriesByID(d.before[e.list]), EntriesByID(d.after[e.list])
 	for _, id := range e.removed {
-		p.line("%s", p.Paint(terminal.Red, "- "+e.what+" "+describeEntry(e.what, id, before[id])))
+		p.Line("%s", p.Paint(terminal.Red, "- "+e.what+" "+Describe(e.what, id, before[id])))
 	}
 	for _, id := range e.changed {
-		p.line("%s %s", p.Paint(terminal.Yellow, "~ "+e.what), describeMove(e.what, id, before[id], after[id]))
+		p.Line("%s %s", p.Paint(terminal.Yellow, "~ "+e.what), describeMove(e.what, id, before[id], after[id]))
 		tellChanges(p, "    ", compareEntries(e.what, before[id], after[id]))
 	}
 	for _, id := range e.added {
-		p.line("%s", p.Paint(terminal.Green, "+ "+e.what+" "+describeEntry(e.what, id, after[id])))
+		p.Line("%s", p.Paint(terminal.Green, "+ "+e.what+" "+Describe(e.what, id, after[id])))
 		tellChanges(p, "    ", compareEntries(e.what, nil, after[id]))
 	}
 }
 
-// entriesByID are the first entries of each id.
-func entriesByID(v any) map[string]map[string]any {
+// EntriesByID are the first entries of each id.
+func EntriesByID(v any) map[string]map[string]any {
 	list, _ := v.([]any)
 	entries := make(map[string]map[string]any, len(list))
 	for _, entry := range list {
@@ -77,24 +104,24 @@ func entriesByID(v any) map[string]map[string]any {
 	return entries
 }
 
-// describeEntry names a node or an edge, with what a reader knows it by.
-func describeEntry(what, id string, entry map[string]any) string {
+// Describe names a node or an edge, with what a reader knows it by.
+func Describe(what, id string, entry map[string]any) string {
 	if what == "edge" {
-		return clean(fmt.Sprintf("%s  %s → %s", id, orUnknown(entry["source"]), orUnknown(entry["target"])))
+		return command.Clean(fmt.Sprintf("%s  %s → %s", id, orUnknown(entry["source"]), orUnknown(entry["target"])))
 	}
 	text := id
-	if name := strings.TrimSpace(textOf(entry["name"])); name != "" {
+	if name := strings.TrimSpace(command.TextOf(entry["name"])); name != "" {
 		text += "  " + name
 	}
-	if kind := textOf(entry["type"]); kind != "" {
+	if kind := command.TextOf(entry["type"]); kind != "" {
 		text += " (" + kind + ")"
 	}
-	return clean(text)
+	return command.Clean(text)
 }
 
 // orUnknown is the id of a node that an edge names.
 func orUnknown(v any) string {
-	if id := textOf(v); id != "" {
+	if id := command.TextOf(v); id != "" {
 		return id
 	}
 	return "?"
@@ -102,9 +129,9 @@ func orUnknown(v any) string {
 
 // describeMove shows where an edge led before, if it was laid elsewhere.
 func describeMove(what, id string, before, after map[string]any) string {
-	text := describeEntry(what, id, after)
+	text := Describe(what, id, after)
 	if what == "edge" && (before["source"] != after["source"] || before["target"] != after["target"]) {
-		text += clean(fmt.Sprintf(", before: %s → %s", orUnknown(before["source"]), orUnknown(before["target"])))
+		text += command.Clean(fmt.Sprintf(", before: %s → %s", orUnknown(before["source"]), orUnknown(before["target"])))
 	}
 	return text
 }
@@ -163,7 +190,7 @@ func compare(changes []change, path string, before, after any) []change {
 			return compareObjects(changes, path, nil, is)
 		}
 	}
-	if before != any(absent{}) && after != any(absent{}) && isSame(before, after) {
+	if before != any(absent{}) && after != any(absent{}) && jsonvalue.Equal(before, after) {
 		return changes
 	}
 	return append(changes, change{path, before, after})
@@ -235,17 +262,17 @@ func compareByPlace(changes []change, path string, before, after []any) []change
 	return changes
 }
 
-func tellChanges(p *page, indent string, changes []change) {
+func tellChanges(p *command.Page, indent string, changes []change) {
 	for _, c := range changes {
-		path := clean(strings.TrimPrefix(c.path, "."))
+		path := command.Clean(strings.TrimPrefix(c.path, "."))
 		switch {
 		case c.old == any(absent{}):
-			p.line("%s%s %s: %s", indent, p.Paint(terminal.Green, "+"), path, p.Paint(terminal.Green, valueText(c.new)))
+			p.Line("%s%s %s: %s", indent, p.Paint(terminal.Green, "+"), path, p.Paint(terminal.Green, command.ValueText(c.new)))
 		case c.new == any(absent{}):
-			p.line("%s%s %s: %s", indent, p.Paint(terminal.Red, "-"), path, p.Paint(terminal.Red, valueText(c.old)))
+			p.Line("%s%s %s: %s", indent, p.Paint(terminal.Red, "-"), path, p.Paint(terminal.Red, command.ValueText(c.old)))
 		default:
-			p.line("%s%s %s: %s → %s", indent, p.Paint(terminal.Yellow, "~"), path,
-				p.Paint(terminal.Red, valueText(c.old)), p.Paint(terminal.Green, valueText(c.new)))
+			p.Line("%s%s %s: %s → %s", indent, p.Paint(terminal.Yellow, "~"), path,
+				p.Paint(terminal.Red, command.ValueText(c.old)), p.Paint(terminal.Green, command.ValueText(c.new)))
 		}
 	}
 }
