@@ -19,7 +19,7 @@ func Run(ctx context.Context, env command.Environment, args []string, extensions
 	for _, extend := range extensions {
 		root.AddCommand(extend(a.App)...)
 	}
-	return a.App.Run(ctx, root, args)
+	return a.Run(ctx, root, args)
 }
 
 // An app is one call of the program.

@@ -141,6 +141,7 @@ func describeMove(what, id string, before, after map[string]any) string {
 var told = map[string][]string{
 	"node": {"id", "position"},
 	"edge": {"id", "source", "target"},
+	"item": {"name"},
 }
 
 // compareEntries lists the members of an entry that differ. What the line of a

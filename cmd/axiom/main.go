@@ -1,5 +1,6 @@
-// Command axiom works on workflow documents offline. It holds the environment;
-// what the commands do is in the package cli.
+// Command axiom works on workflow documents in files, and with agents on a
+// cluster. It holds the environment; what the commands do is in the package cli and
+// those below it.
 //
 // Found on the PATH as kubectl-axiom, it is a plugin of kubectl.
 package main
@@ -11,8 +12,11 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"k8s.io/utils/clock"
+
 	"github.com/apitomy/axiom-operator/cli"
 	"github.com/apitomy/axiom-operator/cli/command"
+	"github.com/apitomy/axiom-operator/cli/live"
 )
 
 func main() {
@@ -29,7 +33,7 @@ func run() int {
 		Stderr:  os.Stderr,
 		Getenv:  os.Getenv,
 		Version: version(),
-	}, os.Args[1:])
+	}, os.Args[1:], live.Commands(live.Options{Clock: clock.RealClock{}}))
 }
 
 // version is what the build recorded.
