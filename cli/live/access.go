@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strings"
+	"regexp"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -149,19 +149,17 @@ func refusalOf(err error) *refusal {
 	s := status.Status()
 	switch s.Code {
 	case 400, 403, 404, 409, 413, 422:
-		return &refusal{Code: s.Code, Reason: string(s.Reason), Message: withoutDoor(s.Message)}
+		return &refusal{Code: s.Code, Reason: string(s.Reason), Message: reasonIn(s.Message)}
 	}
 	return nil
 }
 
-// withoutDoor leaves out which webhook it was that refused.
-func withoutDoor(message string) string {
-	const end = " denied the request: "
-	if !strings.HasPrefix(message, "admission webhook ") {
-		return message
-	}
-	if _, reason, found := strings.Cut(message, end); found {
-		return reason
-	}
-	return message
+// preamble is what the API server and its webhooks put in front of a reason: which
+// object it is about, and who refused it.
+var preamble = regexp.MustCompile(`^(admission webhook "[^"]*" denied the request: )?` +
+	`(Operation cannot be fulfilled on \S+ "[^"]*": |\S+ "[^"]*" is (invalid|forbidden): )?`)
+
+// reasonIn is a message without that.
+func reasonIn(message string) string {
+	return message[len(preamble.FindString(message)):]
 }

@@ -235,7 +235,7 @@ func (x turnAnswer) tellState(p *command.Page) {
 func (x turnAnswer) explanation() string {
 	switch {
 	case x.State == api.TurnAwaitingResolution:
-		return ", " + command.Plural(int(x.Operations), "workflow change") + staged(x.Items)
+		return ", " + x.waiting() + " to be decided on"
 	case x.State == api.TurnApplied && x.ResultRevision != "":
 		return ", the workflow is now " + x.ResultRevision
 	case x.Detail != "":
@@ -244,25 +244,33 @@ func (x turnAnswer) explanation() string {
 	return ""
 }
 
-func staged(items []itemAnswer) string {
-	n := 0
-	for _, item := range items {
+// waiting counts what waits for a decision.
+func (x turnAnswer) waiting() string {
+	var parts []string
+	if x.Operations > 0 {
+		parts = append(parts, command.Plural(int(x.Operations), "workflow change"))
+	}
+	items := 0
+	for _, item := range x.Items {
 		if item.Staged {
-			n++
+			items++
 		}
 	}
-	if n == 0 {
-		return ""
+	if items > 0 {
+		parts = append(parts, command.Plural(items, "item"))
 	}
-	return " and " + command.Plural(n, "item")
+	return strings.Join(parts, " and ")
 }
 
 func (u *undoAnswer) tell(p *command.Page) {
 	if u.Message != "" {
 		p.Line("  %s: %s", p.Paint(terminal.Red, "nothing was taken back"), command.Clean(u.Message))
 	}
-	if u.WorkflowRestored {
+	switch {
+	case u.WorkflowRestored:
 		p.Line("  restored  workflow")
+	case u.WorkflowRestorable:
+		p.Line("  for you   workflow")
 	}
 	for _, list := range []struct {
 		does  string

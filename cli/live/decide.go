@@ -118,7 +118,7 @@ func (a *app) decide(ctx context.Context, c *cluster, name string, d decision, p
 	if p.no {
 		return a.Show(a.outcomeOf(turn))
 	}
-	ended, err := a.await(ctx, wait{cluster: c, turn: name, isOver: d.isOver, showsWork: d.showsWork, timeout: p.timeout})
+	ended, err := a.await(ctx, wait{cluster: c, turn: turn, isOver: d.isOver, showsWork: d.showsWork, timeout: p.timeout})
 	if err != nil {
 		return err
 	}

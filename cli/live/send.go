@@ -150,7 +150,7 @@ func (a *app) ask(ctx context.Context, c *cluster, turn *api.Turn, p patience) e
 	if p.no {
 		return a.conclude(ctx, c, turn)
 	}
-	ended, err := a.await(ctx, wait{cluster: c, turn: turn.Name, isOver: isAgentDone, showsWork: true, timeout: p.timeout})
+	ended, err := a.await(ctx, wait{cluster: c, turn: turn, isOver: isAgentDone, showsWork: true, timeout: p.timeout})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ func (c *cluster) getTurn(ctx context.Context, name string) (*api.Turn, error) {
 // A wait is for a turn to come to a point.
 type wait struct {
 	cluster *cluster
-	turn    string
+	// turn as it was at first.
+	turn *api.Turn
 	// isOver tells whether it has.
 	isOver func(*api.Turn) bool
 	// showsWork follows what the agent does, too.
@@ -65,9 +66,9 @@ func (a *app) await(ctx context.Context, w wait) (*api.Turn, error) {
 	turn, err := a.attend(ctx, w)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("gave up waiting after %s; turn %s goes on: %s", w.timeout, w.turn, a.invocation("turn", "watch", w.turn))
+		return nil, fmt.Errorf("gave up waiting after %s; turn %s goes on: %s", w.timeout, w.turn.Name, a.invocation("turn", "watch", w.turn.Name))
 	case errors.Is(err, context.Canceled):
-		return nil, fmt.Errorf("turn %s goes on without you: %s", w.turn, a.invocation("turn", "watch", w.turn))
+		return nil, fmt.Errorf("turn %s goes on without you: %s", w.turn.Name, a.invocation("turn", "watch", w.turn.Name))
 	}
 	return turn, err
 }

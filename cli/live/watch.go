@@ -30,10 +30,11 @@ Whoever stops watching does not stop the agent.`, `
 		if err != nil {
 			return err
 		}
-		if _, err := c.getTurn(cmd.Context(), args[0]); err != nil {
+		turn, err := c.getTurn(cmd.Context(), args[0])
+		if err != nil {
 			return err
 		}
-		turn, err := a.await(cmd.Context(), wait{cluster: c, turn: args[0], isOver: isAgentDone, showsWork: true, timeout: p.timeout})
+		turn, err = a.await(cmd.Context(), wait{cluster: c, turn: turn, isOver: isAgentDone, showsWork: true, timeout: p.timeout})
 		if err != nil {
 			return err
 		}
@@ -59,8 +60,11 @@ func (a *app) attend(ctx context.Context, w wait) (*api.Turn, error) {
 	if w.showsWork {
 		go w.watchWork(watching, seen)
 	}
-	progress := a.newProgress(w.turn)
+	progress := a.newProgress(w.turn.Name)
 	defer progress.close()
+	if !w.isOver(w.turn) {
+		progress.see(sighting{turn: w.turn})
+	}
 	ticker := a.clock.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -71,7 +75,7 @@ func (a *app) attend(ctx context.Context, w wait) (*api.Turn, error) {
 				continue
 			}
 			stop()
-			w.catchUp(ctx, s.turn, progress)
+			w.catchUp(ctx, progress)
 			progress.see(s)
 			return s.turn, nil
 		case err := <-ended:
@@ -83,9 +87,9 @@ func (a *app) attend(ctx context.Context, w wait) (*api.Turn, error) {
 }
 
 func (w wait) watchTurn(ctx context.Context, seen chan<- sighting) error {
-	return follow(ctx, w.cluster, &api.TurnList{}, w.turn, func(turn *api.Turn, isGone bool) error {
+	return follow(ctx, w.cluster, &api.TurnList{}, w.turn.Name, func(turn *api.Turn, isGone bool) error {
 		if isGone {
-			return fmt.Errorf("turn %s was deleted", w.turn)
+			return fmt.Errorf("turn %s was deleted", w.turn.Name)
 		}
 		return send(ctx, seen, sighting{turn: turn})
 	})
@@ -101,12 +105,8 @@ func (w wait) watchWork(ctx context.Context, seen chan<- sighting) {
 }
 
 func (w wait) followWork(ctx context.Context, see func(journal.Line) error) error {
-	turn, err := w.cluster.getTurn(ctx, w.turn)
-	if err != nil {
-		return err
-	}
 	var session *api.AgentSession
-	err = follow(ctx, w.cluster, &api.AgentSessionList{}, sessionName(turn), func(found *api.AgentSession, isGone bool) error {
+	err := follow(ctx, w.cluster, &api.AgentSessionList{}, sessionName(w.turn), func(found *api.AgentSession, isGone bool) error {
 		if isGone {
 			return nil
 		}
@@ -120,12 +120,12 @@ func (w wait) followWork(ctx context.Context, see func(journal.Line) error) erro
 }
 
 // catchUp reads the events that came with the end of the agent's work.
-func (w wait) catchUp(ctx context.Context, turn *api.Turn, progress *progress) {
+func (w wait) catchUp(ctx context.Context, progress *progress) {
 	if !w.showsWork {
 		return
 	}
 	session := &api.AgentSession{}
-	if err := w.cluster.Get(ctx, client.ObjectKey{Namespace: turn.Namespace, Name: sessionName(turn)}, session); err != nil {
+	if err := w.cluster.Get(ctx, client.ObjectKey{Namespace: w.turn.Namespace, Name: sessionName(w.turn)}, session); err != nil {
 		return // there is no session, or no right to see it: told already
 	}
 	_, _ = w.cluster.readJournal(ctx, session, progress.last, func(line journal.Line) error {

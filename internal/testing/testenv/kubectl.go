@@ -44,6 +44,11 @@ func (k *KubeCtl) Kubeconfig() string {
 	return k.kubeconfig
 }
 
+// Binary is the path of kubectl itself.
+func (k *KubeCtl) Binary() string {
+	return k.binary
+}
+
 // Run runs kubectl with the given standard input and returns both outputs in
 // one text, also with an error.
 func (k *KubeCtl) Run(ctx context.Context, stdin string, args ...string) (string, error) {

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/cli/command"
+)
+
+var _ = Describe("the rights of whoever calls", func() {
+	It("are those of the kubeconfig", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.compose("closing", renames, func(comp *api.Composition) { comp.Spec.Agent.ItemPolicy = api.ItemStaged })
+
+		By("asking without a right to ConfigMaps")
+		sent := w.as(bob, "turn", "send", "closing", "Rename the end.", "--name", "rename").gives(command.ExitOK)
+		Expect(sent.stdout.String()).To(HavePrefix("It is called Finished now.\n\nchanged nodes: end-1\n\n"))
+		Expect(sent.stderr.String()).To(ContainSubstring("axiom: warning: what the agent does is not shown: "))
+		Expect(sent.stderr.String()).To(ContainSubstring("axiom: warning: the changes are not shown in full: what turns change is kept in ConfigMaps, which you may not read: "))
+		Expect(w.as(bob, "turn", "diff", "rename").gives(command.ExitUsage).stdout.String()).To(BeEmpty())
+
+		By("deciding without a right to the composition")
+		w.told("accept-forbidden", w.as(bob, "turn", "accept", "rename").gives(command.ExitVerdict))
+		refused := w.as(bob, "turn", "accept", "rename", "-o", "json").gives(command.ExitVerdict).value()
+		Expect(refused).To(And(HaveKeyWithValue("turn", "rename"), HaveKeyWithValue("refused", HaveKeyWithValue("code", BeEquivalentTo(403)))))
+
+		By("acting as somebody else")
+		w.as(root, "turn", "accept", "rename", "--as", "alice", "--as-group", "editors").gives(command.ExitOK)
+		Expect(w.turn("rename").Annotations).To(HaveKeyWithValue(api.AnnotationResolvedBy, "alice"))
+		Expect(w.as(root, "turn", "undo", "rename", "--as", "bob", "--as-group", "askers").gives(command.ExitVerdict).stdout.String()).
+			To(ContainSubstring("must be allowed to update composition closing"))
+	})
+
+	It("are refused without an answer where nothing may be seen", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		nobody := newPerson("nobody", "nobodies")
+		Expect(w.as(nobody, "turn", "watch", "any").gives(command.ExitUsage).stderr.String()).To(ContainSubstring(`User "nobody" cannot get resource "turns"`))
+		Expect(w.as(nobody, "session", "logs", "any").gives(command.ExitUsage).stderr.String()).To(ContainSubstring(`cannot get resource "agentsessions"`))
+		Expect(w.as(nobody, "template", "list").gives(command.ExitUsage).stderr.String()).To(ContainSubstring(`cannot list resource "sessiontemplates"`))
+		Expect(w.as(nobody, "turn", "send", "any", "Hello?").gives(command.ExitVerdict).stdout.String()).To(ContainSubstring(`cannot create resource "turns"`))
+	})
+})
+
+var _ = Describe("what is not there", func() {
+	It("is told", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		for _, verb := range []string{"watch", "diff", "accept", "reject", "undo", "interrupt", "export"} {
+			Expect(w.as(alice, "turn", verb, "gone").gives(command.ExitUsage).stderr.String()).
+				To(Equal("axiom: there is no turn gone in namespace " + w.namespace + "\n"))
+		}
+		Expect(w.as(alice, "session", "logs", "gone").gives(command.ExitUsage).stderr.String()).
+			To(Equal("axiom: there is no session gone in namespace " + w.namespace + "\n"))
+		Expect(w.as(alice, "template", "show", "gone").gives(command.ExitUsage).stderr.String()).
+			To(Equal("axiom: there is no template gone, neither built in nor in namespace " + w.namespace + "\n"))
+		w.told("send-nowhere", w.as(alice, "turn", "send", "gone", "Hello?").gives(command.ExitVerdict))
+		w.told("send-blank", w.as(alice, "turn", "send", "gone", " ", "--name", "blank").gives(command.ExitVerdict))
+	})
+
+	It("may be the cluster", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		config, err := os.ReadFile(alice.Kubeconfig())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(config)).To(ContainSubstring(env.Admin.Host))
+		Expect(w.as(alice, "turn", "watch", "any", "--context", "elsewhere").gives(command.ExitUsage).stderr.String()).
+			To(ContainSubstring(`context "elsewhere" does not exist`))
+	})
+})
+
+var _ = Describe("the program", func() {
+	It("is a plugin of kubectl", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.compose("closing", renames)
+		shell := func(args ...string) (string, int) {
+			cmd := exec.CommandContext(ctx, alice.Binary(), append([]string{"axiom"}, args...)...)
+			cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "KUBECONFIG="+alice.Kubeconfig())
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState == nil {
+				Expect(err).NotTo(HaveOccurred())
+			}
+			return string(out), cmd.ProcessState.ExitCode()
+		}
+		out, code := shell("turn", "send", "closing", "Rename the end.", "--name", "rename", "-n", w.namespace)
+		Expect(code).To(Equal(command.ExitOK), out)
+		Expect(out).To(ContainSubstring("  kubectl axiom turn accept rename -n " + w.namespace))
+		out, code = shell("turn", "reject", "rename", "-n", w.namespace, "-o", "json")
+		Expect(code).To(Equal(command.ExitOK), out)
+		Expect(out).To(ContainSubstring(`"state": "Rejected"`))
+		out, code = shell("turn", "watch", "rename", "-n", w.namespace)
+		Expect(code).To(Equal(command.ExitVerdict), out)
+		out, code = shell("turn", "watch", "gone", "-n", w.namespace)
+		Expect(code).To(Equal(command.ExitUsage), out)
+	})
+})
