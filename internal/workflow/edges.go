@@ -125,7 +125,7 @@ func (n Node) mayFail() bool {
 
 // checkIgnored reports what an edge says in vain.
 func (c *checker) checkIgnored(i int, e Edge) {
-	if e.isNormal() && e.IsDefault() && e.HasCondition() {
+	if e.IsDefault() && e.HasCondition() {
 		c.edgeProblem(i, "DEFAULT_EDGE_WITH_CONDITION", "the condition of a default edge is ignored")
 	}
 	chooses := e.HasCondition() || e.IsDefault()

@@ -241,6 +241,10 @@ func edgeCases() map[string]validationCase {
 			bad:  handled("receive-event", event, "{id: xf, source: x, target: f, isTimeout: true, isDefault: true}"),
 			want: "TIMEOUT_EDGE_WITH_CONDITION(xf)",
 		},
+		"a default timeout edge with a condition": {
+			bad:  handled("receive-event", event, "{id: xf, source: x, target: f, isTimeout: true, isDefault: true, condition: 'true'}"),
+			want: "DEFAULT_EDGE_WITH_CONDITION(xf) TIMEOUT_EDGE_WITH_CONDITION(xf)",
+		},
 		"an error edge with a condition": {
 			bad:  handled("action", act, "{id: xf, source: x, target: f, isError: true, condition: 'true'}"),
 			want: "ERROR_EDGE_WITH_CONDITION(xf)",
