@@ -106,13 +106,13 @@ func (f Field) accept(given any) (value any, rule string) {
 	return value, ""
 }
 
-// offers compares as text, for that is what options are.
+// offers compares as text, for that is what options are. No answer is a blank one: that would have been nothing.
 func (f Field) offers(value any) bool {
 	if f.Widget != widgetSelect || len(f.Options) == 0 {
 		return true
 	}
 	form, err := jsonvalue.StringForm(value)
-	return err == nil && !isBlank(form) && slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == form })
+	return err == nil && slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == form })
 }
 
 func isNothing(v any) bool {

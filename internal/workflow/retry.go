@@ -55,27 +55,27 @@ func (n Node) Retry() Retry {
 	return r
 }
 
-// readRetry reads retry with its defaults and names the first member that is out of bounds.
+// readRetry reads retry with its defaults and tells what is wrong with the first member that is out of bounds.
 func readRetry(raw map[string]any) (r Retry, wrong string) {
 	r = Retry{MaxAttempts: defaultMaxAttempts, Initial: defaultInitial, Factor: defaultFactor, Max: defaultMax}
 	backoff := object(raw["backoff"])
 	checks := []struct {
-		name string
-		v    any
-		read func(v any) bool
+		name, want string
+		v          any
+		read       func(v any) bool
 	}{
-		{"maxAttempts", raw["maxAttempts"], func(v any) bool { return readAttempts(v, &r.MaxAttempts) }},
-		{"backoff.initial", backoff["initial"], func(v any) bool { return readPositive(v, &r.Initial) }},
-		{"backoff.factor", backoff["factor"], func(v any) bool { return readFactor(v, &r.Factor) }},
-		{"backoff.max", backoff["max"], func(v any) bool { return readPositive(v, &r.Max) }},
+		{"maxAttempts", "an integer from 1 to 10", raw["maxAttempts"], func(v any) bool { return readAttempts(v, &r.MaxAttempts) }},
+		{"backoff.initial", "a positive duration", backoff["initial"], func(v any) bool { return readPositive(v, &r.Initial) }},
+		{"backoff.factor", "a number from 1 to 10", backoff["factor"], func(v any) bool { return readFactor(v, &r.Factor) }},
+		{"backoff.max", "a positive duration", backoff["max"], func(v any) bool { return readPositive(v, &r.Max) }},
 	}
 	for _, check := range checks {
 		if check.v != nil && !check.read(check.v) {
-			return r, check.name
+			return r, check.name + " of retry must be " + check.want
 		}
 	}
 	if r.Max < r.Initial {
-		return r, "backoff.max"
+		return r, "backoff.max of retry must not be less than backoff.initial"
 	}
 	return r, ""
 }

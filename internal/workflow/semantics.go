@@ -67,7 +67,7 @@ func (c *checker) checkAction(i int, n Node) {
 	c.checkTimeout(i, n, "INVALID_ACTION_TIMEOUT")
 	if raw := object(n.Config()["retry"]); raw != nil {
 		if _, wrong := readRetry(raw); wrong != "" {
-			c.nodeProblem(i, "INVALID_RETRY", wrong+" of retry is out of bounds")
+			c.nodeProblem(i, "INVALID_RETRY", wrong)
 		}
 	}
 	c.checkCompletion(i, n, "MISSING_COMPLETION_EDGE")
@@ -126,7 +126,10 @@ func (c *checker) checkAutomatedCycles() {
 	}
 	g := newGraph(c.w)
 	for _, loop := range g.loops(automated) {
-		c.nodeProblem(slices.Min(loop), "AUTOMATED_CYCLE",
-			fmt.Sprintf("%d nodes form a loop without a person, an event or a wait", len(loop)))
+		what := "the node leads back to itself"
+		if len(loop) > 1 {
+			what = fmt.Sprintf("%d nodes form a loop", len(loop))
+		}
+		c.nodeProblem(slices.Min(loop), "AUTOMATED_CYCLE", what+" without a person, an event or a wait")
 	}
 }

@@ -203,6 +203,21 @@ func (r *recorder) Check(scope, text string) (string, error) {
 	return "bool", nil
 }
 
+func TestRetryProblemsSayWhatIsAllowed(t *testing.T) {
+	for retry, want := range map[string]string{
+		"maxAttempts: 0":                      "maxAttempts of retry must be an integer from 1 to 10",
+		"backoff: {initial: 10s}":             "backoff.initial of retry must be a positive duration",
+		"backoff: {factor: 11}":               "backoff.factor of retry must be a number from 1 to 10",
+		"backoff: {max: PT0S}":                "backoff.max of retry must be a positive duration",
+		"backoff: {initial: PT2S, max: PT1S}": "backoff.max of retry must not be less than backoff.initial",
+	} {
+		problems := Validate(parse(t, action("retry: {"+retry+"}")), nil)
+		if len(problems) != 1 || problems[0].Message != want {
+			t.Errorf("%s: %v, want %s", retry, problems, want)
+		}
+	}
+}
+
 func TestValidateAsksForEveryExpressionOnce(t *testing.T) {
 	text, err := os.ReadFile("testdata/release.yaml")
 	if err != nil {
