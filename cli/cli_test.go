@@ -484,3 +484,22 @@ nodes:
 		}
 	}
 }
+
+// Of long texts a diff shows the stretch that differs, for what they begin with may be the same.
+func TestDiffOfLongTexts(t *testing.T) {
+	long := strings.Repeat("same words, ", 40)
+	before := write(t, "before.json", encode(t, map[string]any{"id": "w", "description": long + "old end. " + long}))
+	after := write(t, "after.json", encode(t, map[string]any{"id": "w", "description": long + "new end. " + long}))
+	for name, tc := range map[string]struct{ before, after, want string }{
+		"one word changed": {before, after, `~ description: … words, same words, old end. same words, sa… → … words, same words, new end. same words, sa…`},
+		"most is new":      {write(t, "short.json", `{"id": "w", "description": "short"}`), after, `~ description: "short" → "` + long[:maxShown] + "…"},
+	} {
+		c := run(t, "workflow", "diff", tc.before, tc.after)
+		if got := c.stdout.String(); got != tc.want+"\n" {
+			t.Errorf("%s:\n%s, want\n%s", name, got, tc.want)
+		}
+	}
+}
+
+// maxShown is how much of a value is shown, its first quote apart.
+const maxShown = 159

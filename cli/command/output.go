@@ -108,20 +108,56 @@ func Clean(text string) string {
 	return terminal.Clean(text)
 }
 
+// maxShown is how much of a value is shown, in characters.
+const maxShown = 160
+
 // ValueText shows a JSON value in a line, cut if it is long.
 func ValueText(v any) string {
-	const limit = 160
+	runes := valueRunes(v)
+	return shownPart(runes, 0, len(runes))
+}
+
+// Contrast shows two values in a line each, of long ones the stretch that differs
+// and a few characters around it.
+func Contrast(before, after any) (was, is string) {
+	const around = 20
+	a, b := valueRunes(before), valueRunes(after)
+	if max(len(a), len(b)) <= maxShown {
+		return string(a), string(b)
+	}
+	shorter := min(len(a), len(b))
+	head, tail := 0, 0
+	for head < shorter && a[head] == b[head] {
+		head++
+	}
+	for tail < shorter-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	from, behind := max(head-around, 0), max(tail-around, 0)
+	return shownPart(a, from, len(a)-behind), shownPart(b, from, len(b)-behind)
+}
+
+// shownPart cuts a text where it would be too long, and marks what is left out.
+func shownPart(text []rune, from, to int) string {
+	to = min(to, from+maxShown)
+	shown := string(text[from:to])
+	if from > 0 {
+		shown = "…" + shown
+	}
+	if to < len(text) {
+		shown += "…"
+	}
+	return shown
+}
+
+func valueRunes(v any) []rune {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return "…"
+		return []rune("…")
 	}
-	runes := []rune(terminal.Clean(strings.TrimRight(b.String(), "\n")))
-	if len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return string(runes)
+	return []rune(terminal.Clean(strings.TrimRight(b.String(), "\n")))
 }
 
 // Plural counts things.

@@ -272,8 +272,9 @@ func tellChanges(p *command.Page, indent string, changes []change) {
 		case c.new == any(absent{}):
 			p.Line("%s%s %s: %s", indent, p.Paint(terminal.Red, "-"), path, p.Paint(terminal.Red, command.ValueText(c.old)))
 		default:
+			was, is := command.Contrast(c.old, c.new)
 			p.Line("%s%s %s: %s → %s", indent, p.Paint(terminal.Yellow, "~"), path,
-				p.Paint(terminal.Red, command.ValueText(c.old)), p.Paint(terminal.Green, command.ValueText(c.new)))
+				p.Paint(terminal.Red, was), p.Paint(terminal.Green, is))
 		}
 	}
 }
