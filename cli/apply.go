@@ -94,7 +94,7 @@ func (a *app) loadChange(path, changes string) (changeset.Document, any, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := a.load(changes)
+	set, err := a.loader.Load(changes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -251,6 +251,28 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// Of words that kubectl reads otherwise only those files warn that it may read.
+func TestOnlyManifestsWarn(t *testing.T) {
+	words := write(t, "words.yaml", "{y: 1}")
+	flow := write(t, "flow.yaml", "{id: w, x-y: {y: 1}}")
+	form := write(t, "form.yaml", "{form: {fields: [{name: y}]}}")
+	for name, tc := range map[string]struct {
+		args  []string
+		warns bool
+	}{
+		"a workflow":   {[]string{"workflow", "revision", "-f", flow}, true},
+		"a form":       {[]string{"form", "check", "--schema", form, "--answer", "-"}, true},
+		"a context":    {[]string{"expression", "eval", "--scope", "action-input", "--expression", "1", "--context", words}, false},
+		"an answer":    {[]string{"form", "check", "--schema", "-", "--answer", words}, false},
+		"a change set": {[]string{"workflow", "apply", "-f", "-", "--changeset", words}, false},
+	} {
+		c := (&call{stdin: "{}"}).run(t, tc.args...)
+		if got := strings.Contains(c.stderr.String(), "a boolean for kubectl"); got != tc.warns {
+			t.Errorf("%s: standard error %q", name, c.stderr.String())
+		}
+	}
+}
+
 // What admission would not let in because of its size is refused here too.
 func TestLargeAnswers(t *testing.T) {
 	for length, want := range map[int]int{form.MaxAnswerBytes - len(`{"x":""}`): command.ExitOK, form.MaxAnswerBytes: command.ExitVerdict} {

@@ -9,8 +9,9 @@ import (
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
-// load reads a document and passes on what it warns of.
-func (a *app) load(path string) (*source.Document, error) {
+// loadManifest reads what people may hand to kubectl as well, and passes on what
+// it would take for something else.
+func (a *app) loadManifest(path string) (*source.Document, error) {
 	doc, err := a.loader.Load(path)
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (a *app) load(path string) (*source.Document, error) {
 // loadWorkflow reads a workflow document, be it a file of its own or part of a
 // Composition.
 func (a *app) loadWorkflow(path string) (*source.Document, error) {
-	doc, err := a.load(path)
+	doc, err := a.loadManifest(path)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (a *app) request(scope, text, contextPath, eventPath string) (expression.Re
 }
 
 func (a *app) loadVariable(path string) (map[string]any, error) {
-	doc, err := a.load(path)
+	doc, err := a.loader.Load(path)
 	if err != nil {
 		return nil, err
 	}

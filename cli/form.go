@@ -59,7 +59,7 @@ response schema turns nothing into anything. With neither any object will do.`, 
 		if err != nil {
 			return err
 		}
-		given, err := a.load(path)
+		given, err := a.loader.Load(path)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func checkAnswerOf(accepted map[string]any, errs []form.FieldError) checkAnswer 
 // loadForm reads what a human task asks for. A misspelt member would ask for
 // nothing, so only those of a task are taken.
 func (a *app) loadForm(path string) (form.Spec, error) {
-	doc, err := a.load(path)
+	doc, err := a.loadManifest(path)
 	if err != nil {
 		return form.Spec{}, err
 	}

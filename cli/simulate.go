@@ -52,7 +52,7 @@ refused, a delivery before the start, a second start, a clock turned back.`, `
 		if err != nil {
 			return err
 		}
-		file, err := a.load(script)
+		file, err := a.loader.Load(script)
 		if err != nil {
 			return err
 		}
