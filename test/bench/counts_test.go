@@ -28,7 +28,7 @@ var _ = Describe("A chain of people", func() {
 		comp := compose(ctx)
 
 		By("being answered to its end")
-		before, woken := counted.now(), reconciles("workflowrun")
+		before, woken, asked := counted.now(), reconciles("workflowrun"), reconciles("humantask")
 		run := begin(ctx, comp, "answered")
 		for i := 1; i <= nodes; i++ {
 			answer(ctx, run, i)
@@ -40,6 +40,9 @@ var _ = Describe("A chain of people", func() {
 		Expect(spent["PUT workflowruns/status"]).To(BeNumerically("<=", 1.05*(nodes+1)), "%v", spent)
 		Expect(spent["POST humantasks"]).To(Equal(nodes), "%v", spent)
 		Expect(spent).NotTo(HaveKey("PUT humantasks/status"))
+		// Only at its start a run is read anew; each commit says how it stands.
+		Expect(spent["GET workflowruns"]).To(BeNumerically("<=", 2), "%v", spent)
+		Expect(reconciles("humantask")-asked).To(BeZero(), "tasks without an end of their time need nobody to come after them")
 		Expect(spent["POST events"]+spent["PATCH events"]).To(BeNumerically("<=", 0.2*nodes), "%v", spent)
 		Expect(reconciles("workflowrun")-woken).To(BeNumerically("<=", 1.2*(nodes+1)), "%v", spent)
 

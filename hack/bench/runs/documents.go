@@ -28,6 +28,27 @@ func askNode(i int) map[string]any {
 	}
 }
 
+// receiveNode waits for an event of its own.
+func receiveNode(i int) map[string]any {
+	return map[string]any{
+		"type": "receive-event", "name": fmt.Sprintf("Receive %d", i),
+		"config": map[string]any{
+			"eventType": eventType, "lookback": "none",
+			"correlationKey": map[string]any{"subscriptionKey": fmt.Sprintf("context.ref + '/%s'", nodeID(i)), "eventKey": "event.ref"},
+		},
+	}
+}
+
+// eventType is that of all events.
+const eventType = "bench.step"
+
+// newEvent is the event that the i-th node of a run waits for.
+func newEvent(run *api.WorkflowRun, i int) *api.StreamEvent {
+	e := &api.StreamEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", run.Name, i), Namespace: run.Namespace}}
+	e.Spec = api.StreamEventSpec{ID: e.Name, Type: eventType, EventSourceID: "bench", Ref: run.Name + "/" + nodeID(i)}
+	return e
+}
+
 // chainOf is a start, n nodes one after the other, and an end.
 func chainOf(node nodeMaker, n int) map[string]any {
 	nodes := []any{map[string]any{

@@ -116,7 +116,7 @@ type row struct {
 func rows() []row {
 	return []row{
 		{"answer", "a person's answer until the next node is parked", measureAnswers},
-		{"chain", "a chain of 50 nodes, each completed from outside", measureChains},
+		{"chain", "chains of 50 nodes, each completed from outside", measureChains},
 		{"length", "cost per node of chains of 10, 100 and 998 nodes", measureLengths},
 		{"fleet", "100 chains of 10 nodes with 8 and 32 workers", measureFleets},
 		{"counts", "writes, reconciles and Events per node", measureCounts},

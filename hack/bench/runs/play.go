@@ -114,6 +114,29 @@ func (p *play) isCompleted(run *api.WorkflowRun) bool {
 	return seen != nil && seen.Status.Phase == api.RunCompleted
 }
 
+// step completes the i-th node of a run as soon as it can be.
+type step func(p *play, ctx context.Context, run *api.WorkflowRun, i int) error
+
+// answerNode answers the node's task.
+func (p *play) answerNode(ctx context.Context, run *api.WorkflowRun, i int) error {
+	task, err := p.task(ctx, run, activation(i))
+	if err != nil {
+		return err
+	}
+	return p.world.answer(ctx, task)
+}
+
+// sendNode sends the event that the node waits for.
+func (p *play) sendNode(ctx context.Context, run *api.WorkflowRun, i int) error {
+	if err := p.await(ctx, "the node", func() bool { return p.isParkedAt(run, activation(i)) }); err != nil {
+		return err
+	}
+	if err := p.world.person.Create(ctx, newEvent(run, i)); err != nil {
+		return fmt.Errorf("send event: %w", err)
+	}
+	return nil
+}
+
 // answer says yes to a task.
 func (w *world) answer(ctx context.Context, task *api.HumanTask) error {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"answer":{"ok":true}}}`))

@@ -14,12 +14,12 @@ import (
 )
 
 // rawEntries are the closed nodes in the status of a raw write, which makes it
-// that of a run in the first half of a chain.
+// that of a run in the first quarter of a chain of 50.
 const rawEntries = 8
 
-// rawStatus is a status of the shape and size that a run has: the cost of a
-// write lies in its members more than in its bytes.
-func rawStatus(mark int) map[string]any {
+// rawStatus is a status of the shape and size that a run has after so many
+// closed nodes: the cost of a write lies in its members more than in its bytes.
+func rawStatus(mark, closed int) map[string]any {
 	const at = "2026-01-01T00:00:00.000000000Z"
 	var conditions, entries []any
 	for _, kind := range []string{"Accepted", "Waiting", "Reconciling", "Stalled", "Ready"} {
@@ -28,7 +28,7 @@ func rawStatus(mark int) map[string]any {
 		})
 	}
 	visits := map[string]any{}
-	for i := range rawEntries {
+	for i := range closed {
 		visits[nodeID(i)] = int64(1)
 		entries = append(entries, map[string]any{
 			"seq": int64(i), "activation": activation(i), "node": nodeID(i), "name": "Ask", "type": "human-task", "branch": "root", "edge": "e1",
@@ -39,9 +39,9 @@ func rawStatus(mark int) map[string]any {
 	return map[string]any{
 		"mark": int64(mark), "phase": "Waiting", "conditions": conditions, "observedGeneration": int64(1),
 		"definition": map[string]any{"snapshot": "chain-0123456789", "revision": "sha256:" + strings.Repeat("0", 64)},
-		"history":    map[string]any{"total": int64(rawEntries), "entries": entries},
+		"history":    map[string]any{"total": int64(closed), "entries": entries},
 		"instance": map[string]any{
-			"status": "waiting", "step": int64(rawEntries), "visits": visits, "context": map[string]any{"ref": "run", "ok": true},
+			"status": "waiting", "step": int64(closed), "visits": visits, "context": map[string]any{"ref": "run", "ok": true},
 			"activeBranches": []any{map[string]any{
 				"branch": "root", "node": "n9", "activation": "n9#1", "edge": "e9", "enteredOn": at, "title": "Step of run",
 				"child": map[string]any{"kind": "HumanTask", "name": "run-1-0123456789abcdef"}, "input": map[string]any{"Ref": "run"},
@@ -50,9 +50,10 @@ func rawStatus(mark int) map[string]any {
 	}
 }
 
-// probe makes an object for raw writes.
+// probe makes an object for raw writes. It has a spec, like everybody's objects:
+// of one without any the API server would not note who manages which field.
 func (w *world) probe(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
-	p := &unstructured.Unstructured{}
+	p := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"for": "raw writes"}}}
 	p.SetGroupVersionKind(probeKind)
 	p.SetNamespace(namespace)
 	p.SetName(w.name("probe"))
@@ -64,7 +65,11 @@ func (w *world) probe(ctx context.Context, namespace string) (*unstructured.Unst
 
 // writeRaw writes a probe's whole status once, with its resource version.
 func (w *world) writeRaw(ctx context.Context, p *unstructured.Unstructured, mark int) error {
-	p.Object["status"] = rawStatus(mark)
+	return w.writeStatus(ctx, p, rawStatus(mark, rawEntries))
+}
+
+func (w *world) writeStatus(ctx context.Context, p *unstructured.Unstructured, status map[string]any) error {
+	p.Object["status"] = status
 	if err := w.admin.Status().Update(ctx, p); err != nil {
 		return fmt.Errorf("write probe: %w", err)
 	}
@@ -102,20 +107,46 @@ func (r *relay) close() { r.seen.Stop() }
 
 // run passes the relay once.
 func (r *relay) run(ctx context.Context) (time.Duration, error) {
+	return r.pass(ctx, rawEntries, rawEntries)
+}
+
+// pass writes one object after the other, with the status of a run after so many
+// closed nodes; each is seen before the next is written.
+func (r *relay) pass(ctx context.Context, firstClosed, thenClosed int) (time.Duration, error) {
 	r.mark++
 	began := time.Now()
-	for _, p := range []*unstructured.Unstructured{r.first, r.then} {
-		if err := r.world.writeRaw(ctx, p, r.mark); err != nil {
+	for _, leg := range []struct {
+		probe  *unstructured.Unstructured
+		closed int
+	}{{r.first, firstClosed}, {r.then, thenClosed}} {
+		if err := r.world.writeStatus(ctx, leg.probe, rawStatus(r.mark, leg.closed)); err != nil {
 			return 0, err
 		}
-		if err := r.await(ctx, p); err != nil {
+		if err := r.await(ctx, leg.probe, r.mark); err != nil {
 			return 0, err
 		}
 	}
 	return time.Since(began), nil
 }
 
-func (r *relay) await(ctx context.Context, p *unstructured.Unstructured) error {
+// node makes the writes that a human task costs whoever keeps a run's history in
+// its status: a new object, its status, and that of the run.
+func (r *relay) node(ctx context.Context, closed int) error {
+	task, err := r.world.probe(ctx, r.first.GetNamespace())
+	if err != nil {
+		return err
+	}
+	if err := r.await(ctx, task, 0); err != nil {
+		return err
+	}
+	r.first = task
+	_, err = r.pass(ctx, 0, closed)
+	return err
+}
+
+// await waits until a mark is seen on a probe, of one without status for the
+// probe itself.
+func (r *relay) await(ctx context.Context, p *unstructured.Unstructured, mark int) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -128,7 +159,7 @@ func (r *relay) await(ctx context.Context, p *unstructured.Unstructured) error {
 			if seen == nil || seen.GetName() != p.GetName() {
 				continue
 			}
-			if mark, _, _ := unstructured.NestedInt64(seen.Object, "status", "mark"); mark == int64(r.mark) {
+			if seenMark, _, _ := unstructured.NestedInt64(seen.Object, "status", "mark"); seenMark == int64(mark) {
 				return nil
 			}
 		}

@@ -21,9 +21,9 @@ func measureAnswers(ctx context.Context, w *world) ([]figure, error) {
 		return nil, err
 	}
 	defer raw.close()
-	var samples paired
+	var samples, floor paired
 	for range w.pick(8, 2) {
-		if err := answerChain(ctx, p, raw, w.pick(50, 20), &samples); err != nil {
+		if err := answerChain(ctx, p, raw, w.pick(50, 20), &samples, &floor); err != nil {
 			return nil, err
 		}
 	}
@@ -38,11 +38,16 @@ func measureAnswers(ctx context.Context, w *world) ([]figure, error) {
 			value: fmt.Sprintf("%s (%s)", times(samples.ratio(99)), ms(percentile(samples.measured, 99))),
 			raw:   ms(percentile(samples.raw, 99)),
 		},
+		{
+			measure: "the two writes of that, raw: an answer, and the step with the history so far", noGoal: true,
+			value: fmt.Sprintf("%s (%s)", times(floor.ratio(50)), ms(median(floor.measured))), raw: ms(median(floor.raw)),
+		},
 	}, nil
 }
 
-// answerChain answers one run's tasks, each after a raw relay.
-func answerChain(ctx context.Context, p *play, raw *relay, nodes int, samples *paired) error {
+// answerChain answers one run's tasks, each after a raw relay and one that writes
+// as much as the answer and its step do.
+func answerChain(ctx context.Context, p *play, raw *relay, nodes int, samples, floor *paired) error {
 	comp, err := p.world.compose(ctx, p.namespace, chainOf(askNode, nodes))
 	if err != nil {
 		return err
@@ -57,6 +62,11 @@ func answerChain(ctx context.Context, p *play, raw *relay, nodes int, samples *p
 			if err != nil {
 				return err
 			}
+			least, err := raw.pass(ctx, 0, i)
+			if err != nil {
+				return err
+			}
+			floor.add(least, limit)
 			took, err := p.answered(ctx, run, i)
 			if err != nil {
 				return err

@@ -21,7 +21,7 @@ func measureCounts(ctx context.Context, w *world) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.chain(ctx, nodes); err != nil {
+	if _, err := p.chain(ctx, byAnswers, nodes); err != nil {
 		return nil, err
 	}
 	after, _, err := w.operator.quiet(ctx)

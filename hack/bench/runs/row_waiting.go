@@ -10,12 +10,11 @@ import (
 // measureWaiting lets runs wait for people, more and more of them, and looks at
 // what that costs while nothing happens and after a restart.
 func measureWaiting(ctx context.Context, w *world) ([]figure, error) {
-	p, err := w.play(ctx)
+	namespace, err := w.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
-	comp, err := w.compose(ctx, p.namespace, chainOf(askNode, 2))
+	comp, err := w.compose(ctx, namespace, chainOf(askNode, 2))
 	if err != nil {
 		return nil, err
 	}
