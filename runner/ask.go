@@ -18,6 +18,10 @@ func (t *transcript) ask(request permissionRequest) permission.Call {
 		if call.Input == nil {
 			call.Input = earlier.input
 		}
+		if !earlier.hasInput() {
+			earlier.input = call.Input
+		}
+		t.tellCall(earlier)
 	}
 	call.Name = t.names.Of(meta, titles...)
 	if call.Name == "" && known && meta == nil {

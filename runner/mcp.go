@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -14,6 +15,18 @@ const (
 	aliasAssistant = "@axiom-assistant"
 )
 
+// builtIn names the servers behind the aliases.
+var builtIn = map[string]string{aliasWorkbench: "workbench", aliasAssistant: "axiom"}
+
+// serverNames are the names by which the agent knows its servers.
+func serverNames(declared []openapi.MCPServer) []string {
+	names := make([]string, 0, len(declared))
+	for _, server := range declared {
+		names = append(names, cmp.Or(builtIn[server.Name], server.Name))
+	}
+	return names
+}
+
 // servers returns the MCP servers for the agent to connect to. Only an agent
 // that announces HTTP can reach those that have a URL.
 func (e Environment) servers(declared []openapi.MCPServer, http bool) ([]acp.McpServer, error) {
@@ -21,10 +34,10 @@ func (e Environment) servers(declared []openapi.MCPServer, http bool) ([]acp.Mcp
 	for _, server := range declared {
 		switch {
 		case server.Name == aliasWorkbench:
-			servers = append(servers, e.stdioServer("workbench", nil))
+			servers = append(servers, e.stdioServer(builtIn[server.Name], nil))
 		case server.Name == aliasAssistant:
 			assistant := acp.EnvVariable{Name: envAssistant, Value: e.Namespace + "/" + e.Name}
-			servers = append(servers, e.stdioServer("axiom", []string{"--server", "axiom"}, assistant))
+			servers = append(servers, e.stdioServer(builtIn[server.Name], []string{"--server", builtIn[server.Name]}, assistant))
 		case server.URL == "":
 			return nil, fmt.Errorf("MCP server %q is neither built in nor has it a URL", server.Name)
 		case !http:

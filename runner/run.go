@@ -83,7 +83,7 @@ func prepare(ctx context.Context, config Config) (*run, error) {
 	if err != nil {
 		return nil, goneOr(fmt.Errorf("read session configuration: %w", err))
 	}
-	names, err := permission.NewNames(session.ToolNamePatterns)
+	names, err := permission.NewNames(session.ToolNamePatterns, serverNames(session.MCPServers)...)
 	if err != nil {
 		return nil, &StartError{Message: err.Error()}
 	}

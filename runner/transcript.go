@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	acp "github.com/coder/acp-go-sdk"
-
 	"github.com/apitomy/axiom-operator/runner/permission"
 	"github.com/apitomy/axiom-operator/runner/redact"
 )
@@ -65,17 +63,11 @@ type turnRecord struct {
 	started     time.Time
 	interrupted bool
 	calls       map[string]*toolCall
+	held        []*toolCall
 	reply       strings.Builder
 	replyIsOver bool
 	hasResults  bool
 	costBefore  float64
-}
-
-type toolCall struct {
-	name, title string
-	input       any
-	started     time.Time
-	done        bool
 }
 
 func newTranscript(emit func(string, map[string]any), redactor *redact.Redactor, names permission.Names, now func() time.Time) *transcript {
@@ -98,7 +90,7 @@ func (t *transcript) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	t.flush()
+	t.settle()
 	t.cost = 0
 	t.emit(eventConversationReset, map[string]any{})
 }
@@ -131,6 +123,10 @@ func (t *transcript) add(u update) (tool string, isCall bool) {
 		return t.addToolCall(u), true
 	case updateTool:
 		t.addToolUpdate(u)
+		return "", false
+	}
+	t.release()
+	switch u.Kind {
 	case updatePlan:
 		t.emit(eventPlan, map[string]any{"entries": u.Entries})
 	case updateUsage:
@@ -142,6 +138,7 @@ func (t *transcript) add(u update) (tool string, isCall bool) {
 }
 
 func (t *transcript) addChunk(kind string, u update) {
+	t.release()
 	content := blockOf(u.Content)
 	if content.Type != "text" {
 		t.flush()
@@ -186,6 +183,12 @@ func cutAt(text []byte, limit int) int {
 	return n
 }
 
+// settle tells all that is being collected.
+func (t *transcript) settle() {
+	t.flush()
+	t.release()
+}
+
 // flush ends the text that is being collected.
 func (t *transcript) flush() {
 	if t.textKind == "" {
@@ -200,62 +203,6 @@ func (t *transcript) flush() {
 
 func (t *transcript) emitText(n int) {
 	t.emit(t.textKind, map[string]any{"text": string(t.text.Next(n))})
-}
-
-func (t *transcript) addToolCall(u update) string {
-	call := &toolCall{name: t.names.Of(u.Meta, u.Title), title: u.Title, input: u.RawInput, started: t.now()}
-	if len(t.turn.calls) < maxCalls {
-		t.turn.calls[u.ToolCallID] = call
-	}
-	t.turn.replyIsOver = true
-	t.emit(eventToolUse, map[string]any{"id": u.ToolCallID, "name": call.shown(), "input": u.RawInput})
-	t.addStatus(u, call)
-	return call.shown()
-}
-
-// shown is the name of the tool as far as it is known.
-func (c *toolCall) shown() string {
-	if c.name != "" {
-		return c.name
-	}
-	return c.title
-}
-
-func (t *transcript) addToolUpdate(u update) {
-	call, ok := t.turn.calls[u.ToolCallID]
-	if !ok {
-		call = &toolCall{started: t.now()}
-	}
-	if u.Title != "" {
-		call.title = u.Title
-	}
-	if u.RawInput != nil {
-		call.input = u.RawInput
-	}
-	if call.name == "" {
-		call.name = t.names.Of(u.Meta, u.Title)
-	}
-	if u.Status == string(acp.ToolCallStatusInProgress) {
-		t.emit(eventToolProgress, map[string]any{
-			"toolUseId": u.ToolCallID, "toolName": call.shown(),
-			"elapsedSeconds": t.now().Sub(call.started).Seconds(),
-		})
-		return
-	}
-	t.addStatus(u, call)
-}
-
-// addStatus tells the end of a tool call, once.
-func (t *transcript) addStatus(u update, call *toolCall) {
-	failed := u.Status == string(acp.ToolCallStatusFailed)
-	if call.done || !failed && u.Status != string(acp.ToolCallStatusCompleted) {
-		return
-	}
-	call.done, t.turn.hasResults = true, true
-	t.emit(eventToolResult, map[string]any{
-		"toolUseId": u.ToolCallID, "stdout": outputOf(u.Content, u.RawOutput), "stderr": "",
-		"interrupted": t.turn.interrupted, "isError": failed,
-	})
 }
 
 func (t *transcript) addUnhandled(kind string) {
@@ -291,7 +238,7 @@ func (t *transcript) end() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	t.flush()
+	t.settle()
 	reply := t.redactor.String(t.turn.reply.String())
 	return reply[:cutAt([]byte(reply), maxReply)]
 }

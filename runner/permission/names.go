@@ -14,16 +14,22 @@ const (
 
 // DefaultPatterns read titles of the forms that agents are known to write:
 // mcp__server__tool, server__tool, server/tool, `tool (server MCP Server)` and
-// the bare name of a tool that is built into the agent.
-func DefaultPatterns() []string {
+// the bare name of a tool that is built into the agent. Where one underscore is
+// between server and tool, the name says no more which is which, unless the
+// server is one of those given.
+func DefaultPatterns(servers ...string) []string {
 	const word = `[A-Za-z0-9](?:_?[A-Za-z0-9.-])*`
-	return []string{
+	patterns := []string{
 		`mcp__(?P<server>` + word + `)__(?P<tool>[A-Za-z0-9_.-]+)`,
 		`(?P<server>` + word + `)__(?P<tool>[A-Za-z0-9_.-]+)`,
 		`(?P<server>` + word + `)/(?P<tool>[A-Za-z0-9_.-]+)`,
 		`(?P<tool>[A-Za-z0-9_.-]+) \((?P<server>` + word + `) MCP Server\)`,
 		`(?P<tool>[A-Z][A-Za-z]*)`,
 	}
+	for _, server := range servers {
+		patterns = append(patterns, `(?P<server>`+regexp.QuoteMeta(server)+`)_(?P<tool>[A-Za-z0-9_.-]+)`)
+	}
+	return patterns
 }
 
 // Names reads the names of tools.
@@ -31,12 +37,13 @@ type Names struct {
 	patterns []*regexp.Regexp
 }
 
-// NewNames compiles the patterns; without any, the default ones. A pattern has
+// NewNames compiles the patterns; without any, the default ones for the servers
+// that the agent was given. A pattern has
 // a group `tool`, may have a group `server`, and is held against the whole
 // title: a name inside a longer text is not that text's name.
-func NewNames(patterns []string) (Names, error) {
+func NewNames(patterns []string, servers ...string) (Names, error) {
 	if len(patterns) == 0 {
-		patterns = DefaultPatterns()
+		patterns = DefaultPatterns(servers...)
 	}
 	var names Names
 	for _, text := range patterns {

@@ -142,7 +142,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	names, err := NewNames(nil)
+	names, err := NewNames(nil, "workbench", "my.server")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +158,10 @@ func TestNames(t *testing.T) {
 		"path":                   {nil, []string{"workbench/get_item"}, "mcp__workbench__get_item"},
 		"words":                  {nil, []string{"get_item (workbench MCP Server)"}, "mcp__workbench__get_item"},
 		"server with underscore": {nil, []string{"mcp__my_server__get_item"}, "mcp__my_server__get_item"},
+		"one underscore":         {nil, []string{"workbench_get_item"}, "mcp__workbench__get_item"},
+		"one behind a dot":       {nil, []string{"my.server_get_item"}, "mcp__my.server__get_item"},
+		"one of no server":       {nil, []string{"my-server_get_item"}, ""},
+		"one, and nothing else":  {nil, []string{"workbench_"}, ""},
 		"built-in":               {nil, []string{"Write"}, "Write"},
 		"later title":            {nil, []string{"May I?", "Write"}, "Write"},
 		"sentence":               {nil, []string{"Write a file"}, ""},

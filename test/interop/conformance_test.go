@@ -53,7 +53,10 @@ var notApplicable = map[string]string{
 	"prompts-get-with-image":        needsPrompts,
 }
 
-var scenarioLine = regexp.MustCompile(`(?m)^ +- (\S+)$`)
+var (
+	scenarioLine = regexp.MustCompile(`(?m)^ +- (\S+)$`)
+	passedLine   = regexp.MustCompile(`(?m)^Passed: ([1-9][0-9]*)/([0-9]+), 0 failed, 0 warnings$`)
+)
 
 // scenarios are those for servers that the suite knows.
 func scenarios(ctx context.Context) []string {
@@ -94,8 +97,11 @@ var _ = Describe("The conformance suite", func() {
 				continue
 			}
 			By(name)
-			output(exec.CommandContext(ctx, "conformance", "server", "--url", url, "--scenario", name))
-			tell.line("| `%s` | passes |", name)
+			printed := string(output(exec.CommandContext(ctx, "conformance", "server", "--url", url, "--scenario", name)))
+			passed := passedLine.FindStringSubmatch(printed)
+			Expect(passed).NotTo(BeNil(), printed)
+			Expect(passed[1]).To(Equal(passed[2]), printed)
+			tell.line("| `%s` | passes, %s of %s checks |", name, passed[1], passed[2])
 		}
 	})
 })

@@ -32,14 +32,6 @@ type object = map[string]any
 // workbenchCalls call every tool of the server workbench. The event is one that
 // happened, and the revision that of the blank workflow.
 func workbenchCalls(event, revision string) []call {
-	waits := object{
-		"id": "cs-1", "baseRevision": revision, "summary": "Wait an hour", "ops": []any{
-			object{"op": "removeEdge", "id": "edge-1"},
-			object{"op": "addNode", "node": object{"id": "wait-1", "type": "wait", "name": "Wait an hour", "config": object{"duration": "PT1H"}}},
-			object{"op": "addEdge", "edge": object{"id": "edge-2", "source": "start-1", "target": "wait-1", "priority": 0, "isDefault": true}},
-			object{"op": "addEdge", "edge": object{"id": "edge-3", "source": "wait-1", "target": "end-1", "priority": 0, "isDefault": true}},
-		},
-	}
 	return []call{
 		{"get_composition", nil, `"workflowRevision": "` + revision + `"`},
 		{"upsert_item", object{"type": "tool", "item": draftTool()}, "VALID"},
@@ -48,7 +40,7 @@ func workbenchCalls(event, revision string) []call {
 		{"remove_item", object{"type": "tool", "name": "odd"}, "REMOVED tool/odd"},
 		{"remove_item", object{"type": "tool", "name": "odd"}, "HTTP 404: The composition has no tool/odd"},
 		{"propose_workflow_changes", object{"changeSet": object{"id": "cs-0", "baseRevision": "sha256:00", "summary": "Nothing", "ops": []any{}}}, "REJECTED (stale): "},
-		{"propose_workflow_changes", object{"changeSet": waits}, "APPLIED. New revision: sha256:"},
+		{"propose_workflow_changes", object{"changeSet": waits(revision)}, "APPLIED. New revision: sha256:"},
 		{"validate_composition", nil, "workflow 'triage': VALID"},
 		{"list_stream_events", object{"type": "issue.created", "limit": 1}, event + " issue.created " + sourceName + " issues/7 actor=- at 2026-05-04T10:11:12"},
 		{"get_stream_event", object{"eventId": event, "path": "payload.labels[0]"}, `"bug"`},
@@ -59,6 +51,18 @@ func workbenchCalls(event, revision string) []call {
 		{"axiom_list_tools", nil, `"name": "shared"`},
 		{"axiom_get_tool", object{"name": "shared"}, `"description": "Shared"`},
 		{"axiom_list_secrets", nil, "model-key"},
+	}
+}
+
+// waits is a change set that puts a wait into the blank workflow of a revision.
+func waits(revision string) object {
+	return object{
+		"id": "cs-1", "baseRevision": revision, "summary": "Wait an hour", "ops": []any{
+			object{"op": "removeEdge", "id": "edge-1"},
+			object{"op": "addNode", "node": object{"id": "wait-1", "type": "wait", "name": "Wait an hour", "config": object{"duration": "PT1H"}}},
+			object{"op": "addEdge", "edge": object{"id": "edge-2", "source": "start-1", "target": "wait-1", "priority": 0, "isDefault": true}},
+			object{"op": "addEdge", "edge": object{"id": "edge-3", "source": "wait-1", "target": "end-1", "priority": 0, "isDefault": true}},
+		},
 	}
 }
 
@@ -283,7 +287,6 @@ func meetEverybody(ctx context.Context, pick func(w *world, workbench server) se
 			tell.line("- `%s` over %s: %d tools, %d calls, the same answers", c.name, t.name, len(got.Tools), len(got.Results))
 		}
 	}
-	tell.line("")
 	AddReportEntry(name + " answers all clients alike")
 }
 

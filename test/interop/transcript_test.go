@@ -7,24 +7,43 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/apitomy/axiom-operator/internal/journal"
 )
 
 // tell collects the transcript of the suite: what would be the same in each run.
 var tell transcript
 
-type transcript struct{ text strings.Builder }
-
-func (t *transcript) line(format string, args ...any) {
-	_, _ = fmt.Fprintf(&t.text, format+"\n", args...)
+// transcript has a text for each title, whatever the order of the specs.
+type transcript struct {
+	sections map[string]*strings.Builder
+	open     *strings.Builder
 }
 
 func (t *transcript) section(format string, args ...any) {
-	t.line("\n## "+format+"\n", args...)
+	if t.sections == nil {
+		t.sections = map[string]*strings.Builder{}
+	}
+	t.open = &strings.Builder{}
+	t.sections[fmt.Sprintf(format, args...)] = t.open
+}
+
+func (t *transcript) line(format string, args ...any) {
+	_, _ = fmt.Fprintf(t.open, format+"\n", args...)
+}
+
+func (t *transcript) String() string {
+	var text strings.Builder
+	for _, title := range sortedKeys(t.sections) {
+		_, _ = fmt.Fprintf(&text, "\n## %s\n\n%s", title, t.sections[title])
+	}
+	return text.String()
 }
 
 // calls tells what was called and the first line of each answer.
@@ -41,6 +60,21 @@ func (t *transcript) calls(s server, got session, w *world) {
 	}
 	t.line("```\n")
 }
+
+// events tells what an agent did, in its session's words.
+func (t *transcript) events(events []journal.Event, w *world) {
+	t.line("```")
+	for _, e := range events {
+		data, err := json.Marshal(e.Data)
+		Expect(err).NotTo(HaveOccurred())
+		text := strings.ReplaceAll(string(data), w.namespace, "<namespace>")
+		t.line("%s %s", e.Type, short(passing.ReplaceAllString(text, `"$1":…`)))
+	}
+	t.line("```")
+}
+
+// passing are figures that differ each time.
+var passing = regexp.MustCompile(`"(durationMs|elapsedSeconds)":[0-9.e-]+`)
 
 // short is a text in one line that a reader can take in.
 func short(text string) string {
@@ -59,5 +93,5 @@ var _ = ReportAfterSuite("transcript", func(report Report) {
 	if file == "" || !report.SuiteSucceeded {
 		return
 	}
-	Expect(os.WriteFile(file, []byte(strings.TrimLeft(tell.text.String(), "\n")), 0o644)).To(Succeed())
+	Expect(os.WriteFile(file, []byte(tell.String()), 0o644)).To(Succeed())
 })

@@ -338,7 +338,10 @@ func writeFiles(dir string, files map[string][]byte) error {
 }
 
 func (k *Kubelet) environment(ctx context.Context, pod *corev1.Pod, container corev1.Container, move mover) ([]string, error) {
-	var env []string
+	env, err := k.credentials(ctx, pod, container)
+	if err != nil {
+		return nil, err
+	}
 	for _, variable := range container.Env {
 		value := move.path(variable.Value)
 		if variable.ValueFrom != nil {
@@ -350,6 +353,22 @@ func (k *Kubelet) environment(ctx context.Context, pod *corev1.Pod, container co
 			value = string(secret.Data[ref.Key])
 		}
 		env = append(env, variable.Name+"="+value)
+	}
+	return env, nil
+}
+
+// credentials are the Secrets that the container takes its environment from as a
+// whole; its own variables go before theirs, and so come after them.
+func (k *Kubelet) credentials(ctx context.Context, pod *corev1.Pod, container corev1.Container) ([]string, error) {
+	var env []string
+	for _, source := range container.EnvFrom {
+		secret := &corev1.Secret{}
+		if err := k.Client.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: source.SecretRef.Name}, secret); err != nil {
+			return nil, fmt.Errorf("read secret of environment: %w", err)
+		}
+		for name, value := range secret.Data {
+			env = append(env, name+"="+string(value))
+		}
 	}
 	return env, nil
 }
