@@ -112,6 +112,10 @@ test-suites: envtest-assets ## Run the suites against a real API server.
 e2e: ## Walk the demo's path as assertions on a real node.
 	hack/e2e/run
 
+.PHONY: interop
+interop: envtest-assets ## Have MCP clients and agents that others wrote (from npm) meet the operator.
+	hack/interop/run
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each.
 	hack/fuzz

@@ -4,11 +4,12 @@ package interop
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
+	"os/exec"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/journal"
@@ -22,9 +23,7 @@ type agent struct {
 	command []string
 	// env besides, with the model's server at a URL.
 	env func(url string) []api.EnvVar
-	// template is a SessionTemplate to make for it; nil: the built-in one does.
-	template *api.SessionTemplateSpec
-	// wantAgent is how it introduces itself, wantTools is what it calls the tools.
+	// wantAgent is how it introduces itself.
 	wantAgent string
 }
 
@@ -67,18 +66,39 @@ var agents = map[string]agent{
 	},
 }
 
-// employ makes a composition with the agent.
-func (w *world) employ(a agent, m *model) *api.Composition {
+// employ makes a composition with the agent, which is skipped if there is none
+// for this machine.
+func (w *world) employ(a agent, m *model, how ...func(*api.CompositionAgent)) {
 	GinkgoHelper()
+	if _, err := exec.LookPath(a.command[0]); err != nil {
+		Skip(a.command[0] + " is not made for this machine")
+	}
 	settings := api.CompositionAgent{
 		Runtime:        api.RuntimeSpec{Image: "example.com/agents/agent:1", Command: a.command, Env: a.env(m.url)},
 		ModelSecretRef: w.credential(a.key),
 	}
-	if a.template != nil {
-		w.create(&api.SessionTemplate{ObjectMeta: w.meta("agent"), Spec: *a.template})
-		settings.Template = "agent"
+	for _, f := range how {
+		f(&settings)
 	}
-	return w.compose(settings)
+	w.compose(settings)
+	DeferCleanup(w.dump, m)
+}
+
+// dump writes what happened into the log.
+func (w *world) dump(m *model) {
+	for _, e := range w.journal() {
+		GinkgoWriter.Printf("%s", e.Line())
+	}
+	GinkgoWriter.Printf("not understood: %v\n", m.foreign)
+}
+
+// ends waits until the agent has ended the turn.
+func (w *world) ends(turn *api.Turn, state api.TurnPhase) {
+	GinkgoHelper()
+	sees(w, turn, func(g Gomega, turn *api.Turn) {
+		g.Expect(turn.Status.State).NotTo(BeElementOf(api.TurnPhase(""), api.TurnPending, api.TurnWorking))
+	})
+	Expect(turn.Status.State).To(Equal(state), turn.Status.Detail)
 }
 
 // journal is what the agent's session has told.
@@ -91,38 +111,79 @@ func (w *world) journal() []journal.Event {
 	return events
 }
 
+// told are the events of a type, each as the JSON of its data.
+func (w *world) told(kind string) []string {
+	GinkgoHelper()
+	var told []string
+	for _, e := range w.journal() {
+		if e.Type == kind {
+			data, err := json.Marshal(e.Data)
+			Expect(err).NotTo(HaveOccurred())
+			told = append(told, string(data))
+		}
+	}
+	return told
+}
+
+const asked = "Wait an hour before closing."
+
 var _ = Describe("An agent that others wrote", func() {
 	for _, name := range sortedKeys(agents) {
-		It(fmt.Sprintf("completes a turn: %s", name), func() {
-			a, m, w := agents[name], startModel(), newWorld()
+		a := agents[name]
+		It("completes a turn: "+name, func() {
+			m, w := startModel(), newWorld()
 			w.employ(a, m)
-			turn := w.ask("Wait an hour before closing.")
-			DeferCleanup(func() {
-				for _, e := range w.journal() {
-					GinkgoWriter.Printf("%s %v\n", e.Type, e.Data)
-				}
-				GinkgoWriter.Printf("%v\n", m.foreign)
-			})
+			turn := w.ask(asked)
+			w.ends(turn, api.TurnAwaitingResolution)
 
-			sees(w, turn, func(g Gomega, turn *api.Turn) {
-				g.Expect(turn.Status.State).NotTo(BeElementOf(api.TurnPhase(""), api.TurnPending, api.TurnWorking))
-			})
-			Expect(turn.Status.State).To(Equal(api.TurnAwaitingResolution), turn.Status.Detail)
 			Expect(turn.Status.Diff).To(Equal("added nodes: wait-1\nedges changed"))
 			Expect(turn.Status.Reply).To(Equal(closing))
+			Expect(m.conversations()).To(HaveLen(3))
 			for _, c := range m.conversations() {
 				Expect(c.key).To(Equal(modelKey))
-				Expect(c.system + c.said).To(ContainSubstring("Edit workflows only with propose_workflow_changes"))
+				Expect(c.said).To(ContainSubstring("Edit workflows only with propose_workflow_changes"))
 				Expect(c.said).To(ContainSubstring("[Workbench context]\nWorkflow content revision: " + turn.Status.BaseRevision))
 			}
-			var text strings.Builder
+			Expect(w.told("session_init")).To(ConsistOf(ContainSubstring(a.wantAgent)))
+			Expect(w.told("tool_use")).To(HaveExactElements(
+				ContainSubstring(`"name":"mcp__workbench__get_composition"`), ContainSubstring(`"name":"mcp__workbench__propose_workflow_changes"`)))
+			Expect(w.told("permission_resolved")).To(HaveEach(ContainSubstring(`"allow":true`)))
 			for _, e := range w.journal() {
-				text.Write(e.Line())
+				Expect(string(e.Line())).NotTo(ContainSubstring(modelKey))
 			}
-			Expect(text.String()).NotTo(ContainSubstring(modelKey))
-			Expect(text.String()).To(ContainSubstring(a.wantAgent))
 			tell.section("Agent `%s`", name)
 			tell.events(w.journal(), w)
+		})
+
+		It("is kept from a tool that its template does not allow: "+name, func() {
+			m, w := startModel(), newWorld()
+			w.create(&api.SessionTemplate{ObjectMeta: w.meta("reader"), Spec: api.SessionTemplateSpec{
+				SystemPrompt: "Look at the composition.", MCPServers: []api.MCPServer{{Name: "@axiom-workbench"}},
+				AllowedTools: []string{"mcp__workbench__get_composition"},
+			}})
+			w.employ(a, m, func(settings *api.CompositionAgent) { settings.Template = "reader" })
+			turn := w.ask(asked)
+			w.ends(turn, api.TurnCompleted)
+
+			Expect(turn.Status.ChangeSets).To(BeEmpty())
+			Expect(turn.Status.RejectedProposals).To(BeZero())
+			Expect(w.told("permission_resolved")).To(HaveExactElements(ContainSubstring(`"allow":true`), ContainSubstring(`"allow":false`)))
+		})
+
+		It("stops when it is interrupted, and is there for the next turn: "+name, func() {
+			m, w := startModel(), newWorld()
+			m.hangs = true
+			w.employ(a, m)
+			turn := w.ask(asked)
+			Eventually(m.conversations).ShouldNot(BeEmpty())
+			Expect(alice.Patch(w.ctx, turn, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"interrupt":true}}`)))).To(Succeed())
+			w.ends(turn, api.TurnCompleted)
+
+			Expect(w.told("turn_complete")).To(ConsistOf(ContainSubstring(`"stopReason":"cancelled"`)))
+			sees(w, &api.AgentSession{ObjectMeta: w.meta(compositionName + "-agent")}, func(g Gomega, session *api.AgentSession) {
+				g.Expect(session.Status.Phase).To(Equal(api.SessionReady))
+				g.Expect(session.Status.Attempt).To(BeEquivalentTo(1))
+			})
 		})
 	}
 })

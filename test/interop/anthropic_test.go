@@ -52,7 +52,7 @@ func (m *model) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	c := request.conversation()
 	c.key = r.Header.Get("X-Api-Key") + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	next := m.next(c)
+	next := m.next(r.Context(), c)
 	block, reason := object{"type": "text", "text": next.text}, "end_turn"
 	if next.tool != "" {
 		block, reason = object{"type": "tool_use", "id": callID(c), "name": next.tool, "input": next.input}, "tool_use"

@@ -51,7 +51,7 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) {
 	}
 	c := request.conversation()
 	c.key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	next := m.next(c)
+	next := m.next(r.Context(), c)
 	message, reason := object{"role": "assistant", "content": next.text}, "stop"
 	if next.tool != "" {
 		input, _ := json.Marshal(next.input)

@@ -202,12 +202,18 @@ func (k *Kubelet) killAll() {
 	}
 }
 
-// signal kills the process group, so that no child survives its pod.
+// signal kills the process and all it has started, in whatever group, so that
+// nothing survives its pod.
 func signal(cmd *exec.Cmd) error {
 	if cmd == nil || cmd.Process == nil {
 		return nil
 	}
-	return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	started := descendants(cmd.Process.Pid)
+	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	for _, pid := range started {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended with the others
+	}
+	return err
 }
 
 func failed(code int32, reason, message string) corev1.PodStatus {
