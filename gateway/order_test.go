@@ -77,8 +77,11 @@ var _ = Describe("The order of checks", func() {
 			GinkgoHelper()
 			By(fmt.Sprint(status, " ", code))
 			expectProblem(got, status, code, detail)
-			mustWait := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-			Expect(got.header.Get("Retry-After") == "1").To(Equal(mustWait))
+			wait := ""
+			if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+				wait = "1"
+			}
+			Expect(got.header.Get("Retry-After")).To(Equal(wait))
 			w.clock.Step(time.Second)
 		}
 		expect(put("wrong", strings.Repeat("{", 160<<10+1)), http.StatusRequestEntityTooLarge, openapi.ProblemCodeTooLarge, "163840")

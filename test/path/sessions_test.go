@@ -5,7 +5,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -114,5 +117,42 @@ var _ = Describe("a notice", func() {
 			"session_init 2",
 			"user_message Two", "assistant_text Second", "turn_complete",
 		}))
+	})
+})
+
+// takesNoJournals has the API server refuse what would hold the namespace's
+// journals.
+func (d *desk) takesNoJournals() {
+	GinkgoHelper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}
+	policy.Spec.MatchConstraints = &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: d.namespace}},
+		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+		}}},
+	}
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: "!object.metadata.name.contains('-journal-')"}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}
+	binding.Spec = admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}
+	Expect(admin.Create(d.ctx, policy)).To(Succeed())
+	Expect(admin.Create(d.ctx, binding)).To(Succeed())
+	probe := &corev1.ConfigMap{ObjectMeta: d.meta("a-journal-1")}
+	Eventually(func() error { return admin.Create(d.ctx, probe.DeepCopy(), client.DryRunAll) }).ShouldNot(Succeed())
+}
+
+var _ = Describe("a session", func() {
+	It("workbench 42: whose journal cannot be written works all the same", func() {
+		d := newDesk().hasNode()
+		d.takesNoJournals()
+		comp := d.composes("triage", plays(exactly("", "One"), "["+renames("Renamed")+", {say: Done}]")+plays(exactly("", "Two"), "[{error: no}]"))
+		first := d.reaches(d.asks(comp, "t-1", "One"), api.TurnAwaitingResolution)
+		Expect(first.Status.Reply).To(Equal("Done"))
+		failed := d.reaches(d.asks(comp, "t-2", "Two"), api.TurnFailed)
+		Expect(failed.Status.Notices).To(Equal([]string{failedPrefix + "no" + failedDiscarded}))
+		Expect(d.session("triage").Status.Attempt).To(Equal(int32(1)))
+		Expect(d.journal("triage")).To(BeEmpty())
 	})
 })

@@ -46,7 +46,9 @@ var _ = Describe("A composition", func() {
 
 	It("workbench 6: names the figure when it is too large, and is healthy while its draft is invalid", func() {
 		for reason, grow := range map[string]func(*api.Composition){
-			"524288": func(comp *api.Composition) { comp.Spec.Workflow = rawOf(map[string]any{"id": strings.Repeat("x", 512<<10)}) },
+			"524288": func(comp *api.Composition) {
+				comp.Spec.Workflow = rawOf(map[string]any{"id": strings.Repeat("x", 512<<10)})
+			},
 			"1000":   func(comp *api.Composition) { comp.Spec.Workflow = rawOf(map[string]any{"nodes": make([]any, 1001)}) },
 			"131072": withTools("big", strings.Repeat("x", 128<<10)),
 			"262144": withTools("a", strings.Repeat("x", 100<<10), "b", strings.Repeat("x", 100<<10), "c", strings.Repeat("x", 100<<10)),
@@ -142,7 +144,9 @@ var _ = Describe("A composition", func() {
 		w.edits(bob, comp, "end-1", "Renamed")
 		w.rests(fresh(w, comp), "")
 		Expect(w.history(comp)).To(Equal([]entry{
-			{1, "workflow/triage", "user alice"}, {3, "tool/find-logs", "user bob"}, {4, "tool/find-logs", "user alice"},
+			{1, "workflow/triage", "user alice"},
+			{3, "tool/find-logs", "user bob"},
+			{4, "tool/find-logs", "user alice"},
 			{5, "workflow/triage", "user bob"},
 		}))
 	})
