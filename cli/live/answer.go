@@ -210,6 +210,8 @@ func problemLine(p *command.Page, problem api.Problem) string {
 
 // stateStyles set off how a turn stands.
 var stateStyles = map[api.TurnPhase]terminal.Style{
+	api.TurnPending:            terminal.Dim,
+	api.TurnWorking:            terminal.Cyan,
 	api.TurnAwaitingResolution: terminal.Yellow,
 	api.TurnApplied:            terminal.Green,
 	api.TurnCompleted:          terminal.Green,

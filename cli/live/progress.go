@@ -45,6 +45,9 @@ func (a *app) newProgress(turn string) *progress {
 	}
 }
 
+// maxLive is how wide the line below may be: one that is broken cannot be erased.
+const maxLive = 78
+
 // eraseLine goes back to the start of a line and clears it.
 const eraseLine = "\r\x1b[K"
 
@@ -122,7 +125,8 @@ func (p *progress) tick() {
 	if p.changes > 0 {
 		parts = append(parts, command.Plural(p.changes, "change set"))
 	}
-	_, _ = io.WriteString(p.w, eraseLine+p.palette.Paint(terminal.Dim, strings.Join(parts, " · ")))
+	text := []rune(strings.Join(parts, " · "))
+	_, _ = io.WriteString(p.w, eraseLine+p.palette.Paint(terminal.Dim, string(text[:min(len(text), maxLive)])))
 }
 
 // close takes the line below away.

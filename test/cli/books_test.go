@@ -33,12 +33,12 @@ turns:
   - say: There is a tool for it now.
 `
 
-// hangs is the playbook of an agent that never comes to an end.
-const hangs = `
+// naps is the playbook of an agent that takes its time until it is told to stop.
+const naps = `
 turns:
 - steps:
   - call: {tool: get_composition}
-  - hang: true
+  - sleep: 10m
 - steps: [{say: I am back.}]
 `
 

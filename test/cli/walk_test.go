@@ -91,7 +91,7 @@ var _ = Describe("a turn from the command line", func() {
 
 	It("is refused while another one works, which can be interrupted", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		w.compose("closing", hangs)
+		w.compose("closing", naps)
 
 		By("leaving the command with Ctrl-C")
 		leaving, leave := context.WithCancel(ctx)
