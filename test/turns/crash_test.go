@@ -190,6 +190,26 @@ var _ = Describe("An operator that dies at any write", func() {
 		})
 	}, SpecTimeout(time.Hour))
 
+	It("comes to the same end with turns of a free-standing session, one after a lost pod, and its stop", func(ctx SpecContext) {
+		explore(ctx, 8, func(w *world, _ *api.Composition) {
+			session := w.helper("helper")
+			first := w.asksHelper("t-1", session)
+			w.works(first, session)
+			w.reaches(first, api.TurnCompleted)
+			w.isFree(session)
+			w.loses(w.pod(session, 1))
+			second := w.asksHelper("t-2", session)
+			w.works(second, session)
+			w.reaches(second, api.TurnCompleted)
+			w.isFree(session)
+			Expect(alice.Patch(w.ctx, session, stopSession)).To(Succeed())
+			sees(w, session, func(g Gomega, session *api.AgentSession) {
+				g.Expect(session.Status.Phase).To(Equal(api.SessionStopped))
+				g.Expect(session.Status.TokenHash).To(BeEmpty())
+			})
+		})
+	}, SpecTimeout(time.Hour))
+
 	It("workbench 25: comes to the same end with turns that are deleted, superseded and detected", func(ctx SpecContext) {
 		explore(ctx, 9, func(w *world, comp *api.Composition) {
 			session := w.session(comp)

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -82,6 +83,21 @@ var _ = Describe("A session", func() {
 			s.Spec.Runtime.Env = []api.EnvVar{{Name: "a-b", Value: "x"}}
 		}, 422, "spec.runtime.env[0].name"),
 	)
+
+	It("is about what its creator may read", func(ctx SpecContext) {
+		about := func(kind api.SubjectKind, name string) *api.AgentSession {
+			session := newSession(ns, "s")
+			session.Spec.Subject = &api.Subject{Kind: kind, Name: name}
+			return session
+		}
+		dave := addPerson("dave", "talkers")
+		grant(ctx, "talkers",
+			rbacv1.PolicyRule{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"agentsessions"}, Verbs: []string{"create"}},
+			rbacv1.PolicyRule{APIGroups: []string{"axiom.apitomy.io"}, Resources: []string{"tools"}, Verbs: []string{"get"}})
+		Eventually(func() error { return dave.Create(ctx, about("Tool", "ask"), client.DryRunAll) }).Should(Succeed())
+		Expect(dave.Create(ctx, about("Composition", "triage"))).To(beRefused(403, `spec.subject: user "dave" must be allowed to get Composition triage`))
+		Expect(alice.Create(ctx, about("Composition", "triage"))).To(Succeed())
+	})
 
 	It("has durations that can be read", func(ctx SpecContext) {
 		create(ctx, alice, newSession(ns, "s"))

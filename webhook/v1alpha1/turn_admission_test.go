@@ -123,6 +123,8 @@ var _ = Describe("A turn", func() {
 			free.Status.CurrentTurn, free.Status.Capabilities = "t1", []string{}
 			Expect(operator.Status().Update(ctx, free)).To(Succeed())
 			Expect(bob.Create(ctx, ask("t2", "free"))).To(beRefused(409, "An AI turn is already running: t1"))
+			setState(ctx, reload(ctx, ask("t1", "free")), api.TurnWorking, api.TurnCompleted)
+			Expect(bob.Create(ctx, ask("t2", "free"), client.DryRunAll)).To(Succeed(), "its turn is over")
 
 			free.Status.CurrentTurn = ""
 			Expect(operator.Status().Update(ctx, free)).To(Succeed())
