@@ -18,8 +18,9 @@ const (
 	MaxSchemaSize = 64 << 10
 	// dialect is the only one that is read.
 	dialect = "https://json-schema.org/draft/2020-12/schema"
-	// schemaURL is where a schema pretends to be; nothing is ever loaded.
-	schemaURL = "schema:///response"
+	// schemaURL is where a schema pretends to be; nothing is ever loaded. No id that a part of the schema may have, relative
+	// to this, is the same.
+	schemaURL = "schema:///?response"
 )
 
 // CheckSchema tells why a JSON tree cannot be the schema of an answer: it must be a JSON Schema 2020-12 of at most 64
