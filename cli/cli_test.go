@@ -255,13 +255,13 @@ func TestForms(t *testing.T) {
 func TestOnlyManifestsWarn(t *testing.T) {
 	words := write(t, "words.yaml", "{y: 1}")
 	flow := write(t, "flow.yaml", "{id: w, x-y: {y: 1}}")
-	form := write(t, "form.yaml", "{form: {fields: [{name: y}]}}")
+	task := write(t, "task.yaml", "{form: {fields: [{name: y}]}}")
 	for name, tc := range map[string]struct {
 		args  []string
 		warns bool
 	}{
 		"a workflow":   {[]string{"workflow", "revision", "-f", flow}, true},
-		"a form":       {[]string{"form", "check", "--schema", form, "--answer", "-"}, true},
+		"a form":       {[]string{"form", "check", "--schema", task, "--answer", "-"}, true},
 		"a context":    {[]string{"expression", "eval", "--scope", "action-input", "--expression", "1", "--context", words}, false},
 		"an answer":    {[]string{"form", "check", "--schema", "-", "--answer", words}, false},
 		"a change set": {[]string{"workflow", "apply", "-f", "-", "--changeset", words}, false},

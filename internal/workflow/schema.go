@@ -200,9 +200,12 @@ func (s *schemaChecker) schema(v any, in *resource, depth int) error {
 // resourceOf is the resource that a schema with an id begins, or else the one it stands in.
 func (s *schemaChecker) resourceOf(raw map[string]any, in *resource) (*resource, error) {
 	id, given := raw["$id"].(string)
-	base, err := in.base.Parse(id)
-	if !given || err != nil { // which is for the rule of the keyword to tell
+	if !given || !isSchemaID(id) { // which is for the rule of the keyword to tell
 		return in, nil
+	}
+	base, err := in.base.Parse(id)
+	if err != nil {
+		return nil, fmt.Errorf("$id %s: %w", show(id), err)
 	}
 	if s.ids[base.String()] {
 		return nil, fmt.Errorf("$id %s stands twice", show(id))
