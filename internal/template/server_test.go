@@ -23,7 +23,8 @@ func TestServers(t *testing.T) {
 			[]api.MCPServer{{Name: "@axiom-workbench"}}, []string{"mcp__workbench__get_item"}, []api.MCPServer{{Name: "@axiom-workbench"}},
 		},
 		"others come first": {
-			[]api.MCPServer{{Name: "search", URL: "https://example.com"}}, []string{"mcp__axiom__a", "mcp__workbench__b", "mcp__search__c"},
+			[]api.MCPServer{{Name: "search", URL: "https://example.com"}},
+			[]string{"mcp__axiom__a", "mcp__workbench__b", "mcp__search__c"},
 			[]api.MCPServer{{Name: "search", URL: "https://example.com"}, {Name: "@axiom-workbench"}, {Name: "@axiom-assistant"}},
 		},
 	} {
