@@ -140,7 +140,7 @@ var _ = Describe("bad input", Ordered, func() {
 		turn := func(name, target, message string) string {
 			return fmt.Sprintf(`{apiVersion: axiom.apitomy.io/v1alpha1, kind: Turn, metadata: {name: %s}, spec: {compositionRef: {name: %s}, message: %q}}`, name, target, message)
 		}
-		accepted(ctx, draft("busy", startNode+`, `+endNode, edge)+"  agent: {runtime: {command: [some-agent]}}\n", create...)
+		accepted(ctx, draft("busy", startNode+`, `+endNode, edge)+"  agent: {runtime: {image: some-image, command: [some-agent]}}\n", create...)
 		accepted(ctx, turn("first", "busy", "Work."), create...)
 		Eventually(func(g Gomega) {
 			first := &api.Turn{}

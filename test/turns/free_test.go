@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
-	"github.com/apitomy/axiom-operator/internal/content"
 )
 
 // helper has alice create a free-standing session.
@@ -49,9 +48,7 @@ func (w *world) asksHelper(name string, session *api.AgentSession, how ...func(*
 func (w *world) text(turn *api.Turn) string {
 	GinkgoHelper()
 	w.reaches(turn, api.TurnWorking)
-	data, err := content.Store{Client: gateway}.Get(w.ctx, w.namespace, turn.Status.Prompt.Digest)
-	Expect(err).NotTo(HaveOccurred())
-	return string(data)
+	return w.told(turn)
 }
 
 // isFree waits until no turn holds the session.
