@@ -31,6 +31,7 @@ type access struct {
 // and a user.
 func (a *access) addFlags(flags *pflag.FlagSet) {
 	a.loading = *clientcmd.NewDefaultClientConfigLoadingRules()
+	a.loading.WarnIfAllMissing = false // that is an error of its own
 	flags.StringVar(&a.loading.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "`FILE` with the kubeconfig")
 	flags.SortFlags = false
 	clientcmd.BindOverrideFlags(&a.overrides, flags, clientcmd.ConfigOverrideFlags{

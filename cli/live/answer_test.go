@@ -57,14 +57,18 @@ turn t: AwaitingResolution, 2 workflow changes and 1 item to be decided on
   axiom turn accept t  # apply it
   axiom turn reject t  # leave it
 `},
-		"with one change": {func(s *api.TurnStatus) { s.State, s.Ops = api.TurnAwaitingResolution, 1 }, true,
-			"turn t: AwaitingResolution, 1 workflow change to be decided on\n  axiom turn accept t  # apply it\n  axiom turn reject t  # leave it\n"},
+		"with one change": {
+			func(s *api.TurnStatus) { s.State, s.Ops = api.TurnAwaitingResolution, 1 }, true,
+			"turn t: AwaitingResolution, 1 workflow change to be decided on\n  axiom turn accept t  # apply it\n  axiom turn reject t  # leave it\n",
+		},
 		"without changes": {func(s *api.TurnStatus) { s.State = api.TurnCompleted }, true, "turn t: Completed\n"},
 		"applied":         {func(s *api.TurnStatus) { s.State, s.ResultRevision = api.TurnApplied, "sha256:a1" }, true, "turn t: Applied, the workflow is now sha256:a1\n"},
 		"items applied":   {func(s *api.TurnStatus) { s.State = api.TurnApplied }, true, "turn t: Applied\n"},
 		"rejected":        {func(s *api.TurnStatus) { s.State = api.TurnRejected }, false, "turn t: Rejected\n"},
-		"stale": {func(s *api.TurnStatus) { s.State, s.Detail, s.Retry = api.TurnStale, "the draft changed", "t-retry" }, false,
-			"turn t: Stale, the draft changed\n  axiom turn watch t-retry  # the agent was asked again\n"},
+		"stale": {
+			func(s *api.TurnStatus) { s.State, s.Detail, s.Retry = api.TurnStale, "the draft changed", "t-retry" }, false,
+			"turn t: Stale, the draft changed\n  axiom turn watch t-retry  # the agent was asked again\n",
+		},
 		"failed": {func(s *api.TurnStatus) {
 			s.State, s.Detail, s.Notices = api.TurnFailed, "The agent pod was lost", []string{"The AI turn ended with an error"}
 		}, false, "notice: The AI turn ended with an error\nturn t: Failed, The agent pod was lost\n"},

@@ -62,8 +62,12 @@ func TestFollow(t *testing.T) {
 		wantErr error
 	}{
 		"sees what is and what comes": {server{
-			lists:   []func(*api.TurnList) error{has(api.TurnPending)},
-			watches: []func(*watch.FakeWatcher) error{func(w *watch.FakeWatcher) error { w.Modify(inState(api.TurnWorking)); w.Modify(inState(api.TurnApplied)); return nil }},
+			lists: []func(*api.TurnList) error{has(api.TurnPending)},
+			watches: []func(*watch.FakeWatcher) error{func(w *watch.FakeWatcher) error {
+				w.Modify(inState(api.TurnWorking))
+				w.Modify(inState(api.TurnApplied))
+				return nil
+			}},
 		}, []string{"Pending", "Working", "Applied"}, nil},
 		"waits for what is not yet": {server{
 			lists:   []func(*api.TurnList) error{has("")},
@@ -138,4 +142,3 @@ func TestWhatIsNoTurnIsNotFollowed(t *testing.T) {
 		t.Error("a composition was taken for a turn")
 	}
 }
-

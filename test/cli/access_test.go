@@ -60,11 +60,25 @@ var _ = Describe("what is not there", func() {
 		w.told("send-blank", w.as(alice, "turn", "send", "gone", " ", "--name", "blank").gives(command.ExitVerdict))
 	})
 
+	It("may go while somebody looks", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.compose("closing", naps)
+		w.as(alice, "turn", "send", "closing", "Anything?", "--name", "first", "--no-wait").gives(command.ExitOK)
+		watched := &call{}
+		done := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(done)
+			w.calls(ctx, watched, alice, "turn", "watch", "first")
+		}()
+		Eventually(func() api.TurnPhase { return w.turn("first").Status.State }).Should(Equal(api.TurnWorking))
+		Expect(admin.Delete(ctx, &api.Turn{ObjectMeta: w.meta("first")})).To(Succeed())
+		Eventually(done).Should(BeClosed())
+		Expect(watched.gives(command.ExitUsage).stderr.String()).To(ContainSubstring("first"))
+	})
+
 	It("may be the cluster", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		config, err := os.ReadFile(alice.Kubeconfig())
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(config)).To(ContainSubstring(env.Admin.Host))
 		Expect(w.as(alice, "turn", "watch", "any", "--context", "elsewhere").gives(command.ExitUsage).stderr.String()).
 			To(ContainSubstring(`context "elsewhere" does not exist`))
 	})

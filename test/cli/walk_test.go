@@ -60,8 +60,7 @@ var _ = Describe("a turn from the command line", func() {
 
 		exported := w.as(alice, "turn", "export", "rename").gives(command.ExitOK)
 		w.told("export", exported)
-		out, err := alice.Run(ctx, exported.stdout.String(), "apply", "--server-side", "--force-conflicts", "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), out)
+		w.applies(exported)
 		Eventually(func() api.TurnPhase { return w.turn("rename").Status.State }).Should(Equal(api.TurnApplied))
 		Expect(w.settles("closing").Status.Items[0].LastAuthor).To(Equal(api.AuthorAI))
 		Expect(w.as(alice, "turn", "watch", "rename").gives(command.ExitOK).stdout.String()).To(ContainSubstring("turn rename: Applied"))
@@ -69,8 +68,7 @@ var _ = Describe("a turn from the command line", func() {
 		w.told("undo-for-client", w.as(alice, "turn", "undo", "rename").gives(command.ExitOK))
 		back := w.as(alice, "turn", "export", "rename", "--undo").gives(command.ExitOK)
 		Expect(back.stdout.String()).NotTo(ContainSubstring("axiom.apitomy.io/turn"))
-		out, err = alice.Run(ctx, back.stdout.String(), "apply", "--server-side", "--force-conflicts", "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), out)
+		w.applies(back)
 		w.restores("closing", before)
 	})
 
@@ -157,6 +155,24 @@ var _ = Describe("a turn from the command line", func() {
 		Expect(w.settles("closing").Spec.Tools).To(BeEmpty())
 	})
 
+	It("goes through Git with items, too", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.compose("closing", keepsTools, func(comp *api.Composition) { comp.Spec.Agent.ItemPolicy = api.ItemStaged })
+		w.as(alice, "turn", "send", "closing", "I need logs.", "--name", "logs").gives(command.ExitOK)
+		w.applies(w.as(alice, "turn", "export", "logs", "-o", "json").gives(command.ExitOK))
+		Eventually(func() api.TurnPhase { return w.turn("logs").Status.State }).Should(Equal(api.TurnApplied))
+		w.settles("closing")
+
+		Expect(w.as(alice, "turn", "export", "logs", "--undo").gives(command.ExitVerdict).stderr.String()).
+			To(Equal("axiom: not exported: nobody asked for the turn to be undone\n"))
+		undone := w.as(alice, "turn", "undo", "logs", "-o", "json").gives(command.ExitOK).value()
+		Expect(undone["undo"]).To(And(HaveKeyWithValue("forClient", []any{"tool/find-logs"}), HaveKeyWithValue("removed", BeEmpty())))
+		Expect(w.settles("closing").Spec.Tools).To(HaveLen(1))
+		back := w.as(alice, "turn", "export", "logs", "--undo").gives(command.ExitOK)
+		Expect(back.manifest()["spec"]).NotTo(HaveKey("tools"))
+		Expect(w.settles("closing").Spec.Tools).To(HaveLen(1), "it is only printed")
+	})
+
 	It("says when there is nothing left to undo", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.compose("closing", renames)
@@ -200,4 +216,11 @@ func (w *world) edits(name, from, to string) {
 	text := strings.Replace(string(comp.Spec.Workflow.Raw), `"`+from+`"`, `"`+to+`"`, 1)
 	Expect(text).NotTo(Equal(string(comp.Spec.Workflow.Raw)))
 	Expect(admin.Patch(w.ctx, comp, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"workflow":`+text+`}}`)))).To(Succeed())
+}
+
+// applies has alice apply what a call printed.
+func (w *world) applies(c *call) {
+	GinkgoHelper()
+	out, err := alice.Run(w.ctx, c.stdout.String(), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	Expect(err).NotTo(HaveOccurred(), out)
 }
