@@ -40,7 +40,7 @@ func (t *transcript) addToolCall(u update) string {
 	t.turn.replyIsOver = true
 	call, known := t.turn.calls[u.ToolCallID]
 	// An id that comes again after its call was over is another call's.
-	if !known || call.done && !isOver(u) {
+	if !known || call.done {
 		call = &toolCall{id: u.ToolCallID, started: t.now()}
 		if len(t.turn.calls) < maxCalls {
 			t.turn.calls[u.ToolCallID] = call

@@ -18,7 +18,6 @@ func TestCallThatIsToldOfAgainIsOneCall(t *testing.T) {
 		s.agent.update(`"sessionUpdate":"tool_call","toolCallId":"c-1","title":"mcp__workbench__get_item","rawInput":{},"status":"pending"`)
 		s.agent.update(`"sessionUpdate":"tool_call","toolCallId":"c-1","title":"mcp__workbench__get_item","rawInput":{"name":"a"},"status":"pending"`)
 		s.agent.update(`"sessionUpdate":"tool_call_update","toolCallId":"c-1","status":"completed"`)
-		s.agent.update(`"sessionUpdate":"tool_call","toolCallId":"c-1","title":"mcp__workbench__get_item","rawInput":{"name":"a"},"status":"completed"`)
 	}, `tool_use {"id":"c-1","input":{"name":"a"},"name":"mcp__workbench__get_item"}`,
 		`tool_result {"interrupted":false,"isError":false,"stderr":"","stdout":"","toolUseId":"c-1"}`)
 }

@@ -229,7 +229,7 @@ func (t *transcript) nextAnswer() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	t.flush()
+	t.settle()
 	t.turn.replyIsOver = true
 }
 
