@@ -4,84 +4,68 @@ package interop
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/journal"
 	"github.com/apitomy/axiom-operator/internal/journal/store"
+	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 )
 
-// agent is one that others wrote, and how it is configured.
+// agent is one that others wrote. How it is configured is in a sample, whose
+// model is at modelURL.
 type agent struct {
-	// key is the variable with the credential of the model.
-	key     string
-	command []string
-	// env besides, with the model's server at a URL.
-	env func(url string) []api.EnvVar
+	sample string
 	// wantAgent is how it introduces itself.
 	wantAgent string
 }
 
-func variable(name, value string) api.EnvVar { return api.EnvVar{Name: name, Value: value} }
+const modelURL = "https://model.example.com"
 
 var agents = map[string]agent{
-	"claude-code-acp": {
-		key:     "ANTHROPIC_API_KEY",
-		command: []string{"claude-code-acp"},
-		env: func(url string) []api.EnvVar {
-			return []api.EnvVar{
-				variable("ANTHROPIC_BASE_URL", url),
-				variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-			}
-		},
-		wantAgent: "@zed-industries/claude-code-acp",
-	},
-	"opencode": {
-		key:     "MODEL_KEY",
-		command: []string{"opencode", "acp"},
-		env: func(url string) []api.EnvVar {
-			config, err := json.Marshal(object{
-				"autoupdate": false, "share": "disabled",
-				"model": "local/stub", "small_model": "local/stub",
-				"provider": object{"local": object{
-					"npm": "@ai-sdk/openai-compatible", "name": "Local",
-					"options": object{"baseURL": url + "/v1", "apiKey": "{env:MODEL_KEY}"},
-					"models":  object{"stub": object{"name": "Stub"}},
-				}},
-				"permission": object{"*": "deny", "workbench_*": "ask"},
-			})
-			Expect(err).NotTo(HaveOccurred())
-			return []api.EnvVar{
-				variable("OPENCODE_CONFIG_CONTENT", string(config)),
-				variable("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-				variable("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-			}
-		},
-		wantAgent: "OpenCode",
-	},
+	"claude-code-acp": {"claude-code.yaml", "@zed-industries/claude-code-acp"},
+	"opencode":        {"opencode.yaml", "OpenCode"},
+}
+
+// settings are those of the sample, with the model's server at a URL.
+func (a agent) settings(url string) api.CompositionAgent {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "samples", "agents", a.sample))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(string(text)).To(ContainSubstring(modelURL))
+	comp := &api.Composition{}
+	Expect(yaml.UnmarshalStrict([]byte(strings.ReplaceAll(string(text), modelURL, url)), comp)).To(Succeed())
+	return comp.Spec.Agent
 }
 
 // employ makes a composition with the agent, which is skipped if there is none
 // for this machine.
 func (w *world) employ(a agent, m *model, how ...func(*api.CompositionAgent)) {
 	GinkgoHelper()
-	if _, err := exec.LookPath(a.command[0]); err != nil {
-		Skip(a.command[0] + " is not made for this machine")
+	settings := a.settings(m.url)
+	if program := settings.Runtime.Command[0]; !isThere(program) {
+		Skip(program + " is not made for this machine")
 	}
-	settings := api.CompositionAgent{
-		Runtime:        api.RuntimeSpec{Image: "example.com/agents/agent:1", Command: a.command, Env: a.env(m.url)},
-		ModelSecretRef: w.credential(a.key),
-	}
+	w.credential("ANTHROPIC_API_KEY", "MODEL_KEY")
 	for _, f := range how {
 		f(&settings)
 	}
 	w.compose(settings)
 	DeferCleanup(w.dump, m)
+}
+
+func isThere(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // dump writes what happened into the log.

@@ -117,14 +117,16 @@ func (w *world) token(session string, phases ...api.SessionPhase) string {
 	return string(secret.Data["token"])
 }
 
-// credential makes the Secret with the key of the model, as the environment of
-// agents under a name.
-func (w *world) credential(variable string) *api.LocalRef {
+// credential makes the Secret with the key of the model, as the samples name it,
+// under the names of variables that agents look for it in.
+func (w *world) credential(variables ...string) {
 	GinkgoHelper()
-	secret := &corev1.Secret{ObjectMeta: w.meta("model-key"), StringData: map[string]string{variable: modelKey}}
+	secret := &corev1.Secret{ObjectMeta: w.meta("model-key"), StringData: map[string]string{}}
 	secret.Labels = map[string]string{api.LabelCredential: "true"}
+	for _, name := range variables {
+		secret.StringData[name] = modelKey
+	}
 	w.create(secret)
-	return &api.LocalRef{Name: secret.Name}
 }
 
 // happens sends an event to the gateway and returns its id.
