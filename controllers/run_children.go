@@ -46,7 +46,7 @@ func (r *WorkflowRunReconciler) act(ctx context.Context, state *runState, commit
 		return nil, nil
 	}
 	// A child cannot be taken back, so the run's say is asked for once more.
-	live, err := r.latest(ctx, state, committed)
+	live, err := r.asStored(ctx, state, committed)
 	if err != nil || live == nil {
 		return nil, err
 	}
@@ -133,10 +133,10 @@ func (r *WorkflowRunReconciler) live(ctx context.Context, run *api.WorkflowRun) 
 	return live, nil
 }
 
-// latest is the run as the API server has it. A commit of this pass was its
+// asStored is the run as the API server has it. A commit of this pass was its
 // answer to that: it takes none that was computed from an older version, and
 // says what it stored.
-func (r *WorkflowRunReconciler) latest(ctx context.Context, state *runState, committed *api.WorkflowRun) (*api.WorkflowRun, error) {
+func (r *WorkflowRunReconciler) asStored(ctx context.Context, state *runState, committed *api.WorkflowRun) (*api.WorkflowRun, error) {
 	if committed.ResourceVersion != state.run.ResourceVersion && committed.DeletionTimestamp.IsZero() {
 		return committed, nil
 	}

@@ -77,7 +77,7 @@ func (r *WorkflowRunReconciler) cleanUp(ctx context.Context, state *runState, co
 	}
 	// A cache that lags behind could take the child of a new activation for one
 	// that is over; the live run names every child before it is created.
-	live, err := r.latest(ctx, state, committed)
+	live, err := r.asStored(ctx, state, committed)
 	if err != nil || live == nil {
 		return false, err
 	}

@@ -70,12 +70,21 @@ func (r *StreamEventReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 
 	// What was started is written down even if something else failed.
 	triggerErr := r.applyTriggers(ctx, event, status)
+	if triggerErr == nil && isUneventful(status) && r.Receipts.awaits(event) {
+		return ctrl.Result{RequeueAfter: receiptPatience}, nil
+	}
 	setEventConditions(event, status, triggerErr, metav1.NewTime(r.Clock.Now()).Rfc3339Copy())
 	if err := errors.Join(triggerErr, r.report(ctx, event, status)); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.Receipts.forget(req.NamespacedName, receipts)
 	return ctrl.Result{}, nil
+}
+
+// isUneventful tells whether there is nothing to write but that the event was
+// seen.
+func isUneventful(status *api.StreamEventStatus) bool {
+	return len(status.Conditions) == 0 && len(status.Triggers) == 0 && len(status.Deliveries) == 0
 }
 
 // setEventConditions reports an event as ready once all triggers have seen it.

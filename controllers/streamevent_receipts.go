@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,8 +35,14 @@ func (r eventReceipt) isGiven() bool {
 type EventReceipts struct {
 	mu      sync.Mutex
 	pending map[types.NamespacedName][]api.EventDelivery
+	// awaited are the events that were seen and of which nothing is written yet.
+	awaited map[types.NamespacedName]types.UID
 	queue   runQueue
 }
+
+// receiptPatience is how long word of an event is gathered, so that an event that
+// many runs take at once is written once. It informs people; no run waits for it.
+const receiptPatience = time.Second
 
 var _ source.Source = (*EventReceipts)(nil)
 
@@ -59,8 +66,24 @@ func (r *EventReceipts) add(receipt eventReceipt) {
 	}
 	r.pending[name] = lastDeliveries(r.pending[name], receipt.delivery)
 	if r.queue != nil {
-		r.queue.Add(reconcile.Request{NamespacedName: name})
+		r.queue.AddAfter(reconcile.Request{NamespacedName: name}, receiptPatience)
 	}
+}
+
+// awaits tells of an event, the first time it is asked about, that word of it may
+// be on its way.
+func (r *EventReceipts) awaits(event *api.StreamEvent) bool {
+	name := client.ObjectKeyFromObject(event)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.awaited[name] == event.UID {
+		return false
+	}
+	if r.awaited == nil {
+		r.awaited = map[types.NamespacedName]types.UID{}
+	}
+	r.awaited[name] = event.UID
+	return true
 }
 
 // of an event, that are not written yet.
@@ -74,6 +97,7 @@ func (r *EventReceipts) of(event types.NamespacedName) []api.EventDelivery {
 func (r *EventReceipts) forget(event types.NamespacedName, written []api.EventDelivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.awaited, event)
 	left := slices.DeleteFunc(r.pending[event], func(d api.EventDelivery) bool { return slices.Contains(written, d) })
 	if len(left) == 0 {
 		delete(r.pending, event)

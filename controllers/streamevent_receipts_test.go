@@ -125,3 +125,23 @@ func TestReceiptsAreKeptUntilTheyAreWritten(t *testing.T) {
 		t.Errorf("something is left: %v", receipts.pending)
 	}
 }
+
+func TestWordOfAnEventIsAwaitedOnce(t *testing.T) {
+	t.Parallel()
+	receipts := &EventReceipts{}
+	e := &api.StreamEvent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "e1", UID: "1"}}
+	again := e.DeepCopy()
+	again.UID = "2"
+	for i, want := range []bool{true, false} {
+		if got := receipts.awaits(e); got != want {
+			t.Errorf("look %d: awaits() = %t, want %t", i, got, want)
+		}
+	}
+	if !receipts.awaits(again) {
+		t.Error("another event of the name is not awaited")
+	}
+	receipts.forget(types.NamespacedName{Namespace: "team", Name: "e1"}, nil)
+	if len(receipts.awaited) != 0 {
+		t.Errorf("something is left: %v", receipts.awaited)
+	}
+}

@@ -8,14 +8,15 @@ import (
 
 // chainKind is a sort of nodes that something outside completes.
 type chainKind struct {
+	short string
 	about string
 	node  nodeMaker
 	step  step
 }
 
 var (
-	byAnswers = chainKind{"human tasks, each answered at once", askNode, (*play).answerNode}
-	byEvents  = chainKind{"receivers, each sent its event at once", receiveNode, (*play).sendNode}
+	byAnswers = chainKind{"tasks", "human tasks, each answered at once", askNode, (*play).answerNode}
+	byEvents  = chainKind{"receivers", "receivers, each sent its event at once", receiveNode, (*play).sendNode}
 )
 
 // measureChains completes chains of 50 nodes as fast as they ask, and compares
@@ -158,7 +159,7 @@ func measureLengths(ctx context.Context, w *world) ([]figure, error) {
 		short, middle, long := median(perNode[lengths[0]]), median(perNode[lengths[1]]), median(perNode[lengths[2]])
 		growth := quotient(long, short)
 		figures = append(figures, figure{
-			measure: fmt.Sprintf("%s: cost per node at %d nodes, over that at 10", kind.about, lengths[2]), goal: "flat", limit: 1.2, ratio: growth,
+			measure: fmt.Sprintf("%s: cost per node at %d nodes, over that at 10", kind.short, lengths[2]), goal: "flat", limit: 1.2, ratio: growth,
 			value: fmt.Sprintf("%s (10: %s, 100: %s, %d: %s)", times(growth), ms(short), ms(middle), lengths[2], ms(long)),
 		})
 	}
