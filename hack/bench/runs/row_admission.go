@@ -34,11 +34,12 @@ func measureAdmission(ctx context.Context, w *world) ([]figure, error) {
 		figures = append(figures,
 			figure{
 				measure: measure, goal: fmt.Sprintf("≤ %.0f×", size.limit), limit: size.limit, ratio: a.judged.ratio(50),
-				value: fmt.Sprintf("%s (%s)", times(a.judged.ratio(50)), ms(median(a.judged.measured))), raw: ms(median(a.judged.raw)),
+				value: fmt.Sprintf("%s (%s; %s)", times(a.judged.ratio(50)), ms(median(a.judged.measured)), a.judged.processor()), raw: ms(median(a.judged.raw)),
 			},
 			figure{
 				measure: measure + ", over the same document without schema and webhooks", noGoal: true,
-				value: fmt.Sprintf("%s; that one takes %s (%s)", times(a.bare.ratio(50)), times(quotient(median(a.bare.raw), median(a.judged.raw))), ms(median(a.bare.raw))),
+				value: fmt.Sprintf("%s (%s); that one takes %s (%s)",
+					times(a.bare.ratio(50)), a.bare.processor(), times(quotient(median(a.bare.raw), median(a.judged.raw))), ms(median(a.bare.raw))),
 				raw:   ms(median(a.judged.raw)),
 			})
 	}
@@ -57,24 +58,26 @@ type admissions struct {
 
 func (a *admissions) run(ctx context.Context) error {
 	for i := range a.world.pick(40, 8) {
-		limit, err := took(func() error { return a.world.writeRaw(ctx, a.probe, i) })
+		limit, usedRaw, err := timed(func() error { return a.world.writeRaw(ctx, a.probe, i) })
 		if err != nil {
 			return err
 		}
 		document := chainOf(askNode, a.nodes-2)
 		document["description"] = a.world.name("document")
-		admitted, err := took(func() error {
+		admitted, used, err := timed(func() error {
 			return a.world.person.Create(ctx, a.world.composition(a.world.name("draft"), a.probe.GetNamespace(), document), client.DryRunAll)
 		})
 		if err != nil {
 			return fmt.Errorf("admit composition: %w", err)
 		}
-		bare, err := took(func() error { return a.world.admitRaw(ctx, a.probe.GetNamespace(), document) })
+		bare, usedBare, err := timed(func() error { return a.world.admitRaw(ctx, a.probe.GetNamespace(), document) })
 		if err != nil {
 			return err
 		}
 		a.judged.add(admitted, limit)
+		a.judged.use(used, usedRaw)
 		a.bare.add(admitted, bare)
+		a.bare.use(used, usedBare)
 	}
 	return nil
 }
@@ -89,10 +92,4 @@ func (w *world) admitRaw(ctx context.Context, namespace string, document map[str
 		return fmt.Errorf("admit raw document: %w", err)
 	}
 	return nil
-}
-
-func took(do func() error) (time.Duration, error) {
-	began := time.Now()
-	err := do()
-	return time.Since(began), err
 }

@@ -19,11 +19,15 @@ func measureCounts(ctx context.Context, w *world) ([]figure, error) {
 	defer p.close()
 	var figures []figure
 	for _, kind := range []chainKind{byAnswers, byEvents} {
+		comp, err := p.prepare(ctx, kind, nodes)
+		if err != nil {
+			return nil, err
+		}
 		before, _, err := w.operator.quiet(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := p.chain(ctx, kind, nodes); err != nil {
+		if err := p.chain(ctx, kind, comp, nodes); err != nil {
 			return nil, err
 		}
 		after, _, err := w.operator.quiet(ctx)

@@ -32,11 +32,24 @@ func medianOf(values []float64) float64 {
 // with it.
 type paired struct {
 	measured, raw []time.Duration
+	// usedMeasured and usedRaw are what both took of the processors, together.
+	usedMeasured, usedRaw time.Duration
 }
 
 func (p *paired) add(measured, raw time.Duration) {
 	p.measured = append(p.measured, measured)
 	p.raw = append(p.raw, raw)
+}
+
+// use adds what a pair took of the processors.
+func (p *paired) use(measured, raw time.Duration) {
+	p.usedMeasured += measured
+	p.usedRaw += raw
+}
+
+// processor is the ratio of that.
+func (p *paired) processor() string {
+	return times(quotient(p.usedMeasured, p.usedRaw)) + " of processor time"
 }
 
 // ratio of a percentile of what was measured to that of the raw writes.
@@ -51,6 +64,11 @@ func (p *paired) ratioOfPairs() float64 {
 		ratios[i] = quotient(p.measured[i], p.raw[i])
 	}
 	return medianOf(ratios)
+}
+
+// ofPairs tells of the ratio of pairs, and of what it is a ratio of.
+func (p *paired) ofPairs() string {
+	return fmt.Sprintf("%s (%s; %s)", times(p.ratioOfPairs()), ms(median(p.measured)), p.processor())
 }
 
 func quotient(a, b time.Duration) float64 {
