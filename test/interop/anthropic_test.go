@@ -4,6 +4,7 @@ package interop
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -71,13 +72,7 @@ func (m *model) messages(w http.ResponseWriter, r *http.Request) {
 
 // streamMessage sends a message with one block in pieces.
 func streamMessage(s stream, message, block object, next move) {
-	start, open := object{}, object{}
-	for name, value := range message {
-		start[name] = value
-	}
-	for name, value := range block {
-		open[name] = value
-	}
+	start, open := maps.Clone(message), maps.Clone(block)
 	start["content"], start["stop_reason"] = []any{}, nil
 	delta := object{"type": "text_delta", "text": next.text}
 	if next.tool == "" {

@@ -5,6 +5,7 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -62,9 +63,7 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) {
 	usage := object{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 	answer := func(kind string, choices []any, more object) object {
 		answer := object{"id": "chatcmpl-1", "object": kind, "created": 1, "model": "stub", "choices": choices}
-		for name, value := range more {
-			answer[name] = value
-		}
+		maps.Copy(answer, more)
 		return answer
 	}
 	if !request.Stream {
