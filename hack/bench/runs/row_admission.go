@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +26,7 @@ func measureAdmission(ctx context.Context, w *world) ([]figure, error) {
 		limit float64
 	}{{10, 3}, {1000, 10}} {
 		a := &admissions{world: w, probe: probe, nodes: size.nodes}
-		if err := w.profiled(ctx, fmt.Sprintf("admission-%d", size.nodes), 5*time.Second, func() error { return a.run(ctx) }); err != nil {
+		if err := w.profiled(ctx, fmt.Sprintf("admission-%d", size.nodes), func() error { return a.run(ctx) }); err != nil {
 			return nil, err
 		}
 		measure := fmt.Sprintf("admission of a workflow of %d nodes, a dry run", size.nodes)
@@ -40,7 +39,7 @@ func measureAdmission(ctx context.Context, w *world) ([]figure, error) {
 				measure: measure + ", over the same document without schema and webhooks", noGoal: true,
 				value: fmt.Sprintf("%s (%s); that one takes %s (%s)",
 					times(a.bare.ratio(50)), a.bare.processor(), times(quotient(median(a.bare.raw), median(a.judged.raw))), ms(median(a.bare.raw))),
-				raw:   ms(median(a.judged.raw)),
+				raw: ms(median(a.judged.raw)),
 			})
 	}
 	return figures, nil

@@ -21,12 +21,13 @@ func measureAnswers(ctx context.Context, w *world) ([]figure, error) {
 		return nil, err
 	}
 	defer raw.close()
-	var samples, floor paired
+	chain := &answerChain{play: p, raw: raw}
 	for range w.pick(8, 2) {
-		if err := answerChain(ctx, p, raw, w.pick(50, 20), &samples, &floor); err != nil {
+		if err := chain.answer(ctx, w.pick(50, 20)); err != nil {
 			return nil, err
 		}
 	}
+	samples, floor := &chain.samples, &chain.floor
 	return []figure{
 		{
 			measure: "human answer → next node parked, p50", goal: "≤ 1.5×", limit: 1.5, ratio: samples.ratio(50),
@@ -45,9 +46,18 @@ func measureAnswers(ctx context.Context, w *world) ([]figure, error) {
 	}, nil
 }
 
-// answerChain answers one run's tasks, each after a raw relay and one that writes
-// as much as the answer and its step do.
-func answerChain(ctx context.Context, p *play, raw *relay, nodes int, samples, floor *paired) error {
+// answerChain collects samples of answers.
+type answerChain struct {
+	play *play
+	raw  *relay
+	// samples are answers, floor the same writes raw, both against raw relays.
+	samples, floor paired
+}
+
+// answer answers one run's tasks, each after a raw relay and one that writes as
+// much as the answer and its step do.
+func (c *answerChain) answer(ctx context.Context, nodes int) error {
+	p, raw := c.play, c.raw
 	comp, err := p.world.compose(ctx, p.namespace, chainOf(askNode, nodes))
 	if err != nil {
 		return err
@@ -56,7 +66,7 @@ func answerChain(ctx context.Context, p *play, raw *relay, nodes int, samples, f
 	if err != nil {
 		return err
 	}
-	return p.world.profiled(ctx, "answer", 5*time.Second, func() error {
+	return p.world.profiled(ctx, "answer", func() error {
 		for i := 1; i < nodes; i++ {
 			limit, err := raw.run(ctx)
 			if err != nil {
@@ -66,12 +76,12 @@ func answerChain(ctx context.Context, p *play, raw *relay, nodes int, samples, f
 			if err != nil {
 				return err
 			}
-			floor.add(least, limit)
+			c.floor.add(least, limit)
 			took, err := p.answered(ctx, run, i)
 			if err != nil {
 				return err
 			}
-			samples.add(took, limit)
+			c.samples.add(took, limit)
 		}
 		return nil
 	})

@@ -42,7 +42,7 @@ func measureChains(ctx context.Context, w *world) ([]figure, error) {
 			return nil, err
 		}
 		var samples paired
-		err = w.profiled(ctx, fmt.Sprintf("chain-%d", i), 5*time.Second, func() error {
+		err = w.profiled(ctx, fmt.Sprintf("chain-%d", i), func() error {
 			return alternate(ctx, w.pick(9, 3), &samples,
 				func() error { return p.chain(ctx, kind, comp, nodes) },
 				func() error { return raw.times(ctx, nodes) })

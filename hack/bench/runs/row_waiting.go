@@ -63,7 +63,12 @@ func (w *world) waiting(ctx context.Context, goal waitGoal) ([]figure, error) {
 	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
-	restarted, steady, err := w.steady(ctx, goal.runs)
+	var restarted managerStats
+	var steady time.Duration
+	err = w.profiled(ctx, fmt.Sprintf("restart-%d", goal.runs), func() (err error) {
+		restarted, steady, err = w.steady(ctx, goal.runs)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

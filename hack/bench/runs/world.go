@@ -186,16 +186,19 @@ func (w *world) name(prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, w.names)
 }
 
+// profileLength is how much of what is measured a profile covers.
+const profileLength = 5 * time.Second
+
 // profiled measures while the CPU of the operator and that of the API server
 // are profiled, if that is wanted.
-func (w *world) profiled(ctx context.Context, name string, length time.Duration, measure func() error) error {
+func (w *world) profiled(ctx context.Context, name string, measure func() error) error {
 	if w.profile == "" {
 		return measure()
 	}
 	file := func(whose string) string { return filepath.Join(w.profile, name+"-"+whose+".pprof") }
 	done := make(chan error, 2)
-	go func() { done <- w.operator.profile(ctx, length, file("operator")) }()
-	go func() { done <- w.profileServer(ctx, length, file("server")) }()
+	go func() { done <- w.operator.profile(ctx, profileLength, file("operator")) }()
+	go func() { done <- w.profileServer(ctx, profileLength, file("server")) }()
 	return errors.Join(measure(), <-done, <-done)
 }
 
