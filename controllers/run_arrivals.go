@@ -95,12 +95,15 @@ func (r *WorkflowRunReconciler) tellEvents(ctx context.Context, state *runState,
 	if r.Receipts == nil {
 		return nil
 	}
-	due, err := r.eventReceipts(ctx, state, committed)
+	due, areAll, err := r.eventReceipts(ctx, state, committed)
 	if err != nil {
 		return err
 	}
 	for _, receipt := range due {
 		r.Receipts.add(receipt)
+	}
+	if areAll {
+		r.events.told.note(committed.UID, committed.Status.History.Total)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,36 @@ type runEvents struct {
 	index event.Index
 	// keys that expressions gave over stored events.
 	keys event.Keys
+	// told is how much of each run's history the stored events were told of.
+	told runSeen
+}
+
+// runSeen remembers of runs up to which entry of their history something was
+// done. The zero value is ready.
+type runSeen struct {
+	mu  sync.Mutex
+	seq map[types.UID]int64
+}
+
+func (s *runSeen) upTo(uid types.UID) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seq[uid]
+}
+
+func (s *runSeen) note(uid types.UID, seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seq == nil {
+		s.seq = map[types.UID]int64{}
+	}
+	s.seq[uid] = seq
+}
+
+func (s *runSeen) forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.seq, uid)
 }
 
 // fieldEventType is the field by which events are selected, in the cache and at
@@ -313,9 +344,13 @@ func (p *runPlan) leaveNotes(instance engine.Instance, offers map[string]runOffe
 	}
 }
 
-// eventReceipts are the deliveries that the stored events should tell of.
-func (r *WorkflowRunReconciler) eventReceipts(ctx context.Context, state *runState, committed *api.WorkflowRun) ([]eventReceipt, error) {
-	var due []eventReceipt
+// eventReceipts are the deliveries that the stored events should tell of and that
+// this process has not passed on. It tells, too, whether all events were found.
+func (r *WorkflowRunReconciler) eventReceipts(ctx context.Context, state *runState, committed *api.WorkflowRun) (due []eventReceipt, areAll bool, err error) {
+	due, areAll, err = r.completedReceipts(ctx, committed)
+	if err != nil {
+		return nil, false, err
+	}
 	for activation, offer := range state.offers {
 		entered := enteredOn(state.instance, activation)
 		for _, t := range offer.tried {
@@ -325,23 +360,32 @@ func (r *WorkflowRunReconciler) eventReceipts(ctx context.Context, state *runSta
 			}})
 		}
 	}
+	return slices.DeleteFunc(due, eventReceipt.isGiven), areAll, nil
+}
+
+// completedReceipts are those of events that completed an activation.
+func (r *WorkflowRunReconciler) completedReceipts(ctx context.Context, committed *api.WorkflowRun) (due []eventReceipt, areAll bool, err error) {
+	areAll = true
+	told := r.events.told.upTo(committed.UID)
 	for i := range committed.Status.History.Entries {
 		entry := &committed.Status.History.Entries[i]
-		if entry.Type != string(workflow.KindReceiveEvent) || entry.Outcome != string(engine.OutcomeCompleted) {
+		if entry.Seq <= told || entry.Type != string(workflow.KindReceiveEvent) || entry.Outcome != string(engine.OutcomeCompleted) {
 			continue
 		}
 		e, err := r.consumedEvent(ctx, committed, entry)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if e != nil {
-			due = append(due, eventReceipt{e, api.EventDelivery{
-				Run: committed.Name, UID: string(committed.UID), Activation: entry.Activation, Outcome: api.DeliveryCompleted,
-				At: metav1.NewTime(runMoment(entry.CompletedOn)).Rfc3339Copy(),
-			}})
+		if e == nil {
+			areAll = false
+			continue
 		}
+		due = append(due, eventReceipt{e, api.EventDelivery{
+			Run: committed.Name, UID: string(committed.UID), Activation: entry.Activation, Outcome: api.DeliveryCompleted,
+			At: metav1.NewTime(runMoment(entry.CompletedOn)).Rfc3339Copy(),
+		}})
 	}
-	return slices.DeleteFunc(due, eventReceipt.isGiven), nil
+	return due, areAll, nil
 }
 
 // enteredOn is when an activation began to wait.

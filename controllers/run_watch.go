@@ -203,6 +203,7 @@ func (r *WorkflowRunReconciler) news() predicate.Predicate {
 		DeleteFunc: func(e ctrlevent.DeleteEvent) bool {
 			r.commits.forget(e.Object.GetUID())
 			r.told.forget(e.Object.GetUID())
+			r.events.told.forget(e.Object.GetUID())
 			return true
 		},
 	}
