@@ -42,7 +42,7 @@ var _ = Describe("A sender", func() {
 		w.operate(process{})
 	})
 
-	It("tells in structured CloudEvents", func() {
+	It("workbench 49: tells in structured CloudEvents", func() {
 		id, duplicate := w.cloudEvent("shop", placed).receipt()
 		Expect(duplicate).To(BeFalse())
 		spec := w.stored(id).Spec
@@ -54,7 +54,7 @@ var _ = Describe("A sender", func() {
 		}))
 	})
 
-	It("tells in binary CloudEvents, and the mode makes no other event of it", func() {
+	It("workbench 49: tells in binary CloudEvents, and the mode makes no other event of it", func() {
 		structured, _ := w.cloudEvent("shop", placed).receipt()
 		id, duplicate := w.post(w.ingest("shop"), []byte(`{"total":3}`), "Authorization", "bearer "+bearerToken,
 			"Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "A-1", "ce-type", "order.placed", "ce-source", "/shop").receipt()
@@ -78,7 +78,7 @@ var _ = Describe("A sender", func() {
 		Expect(w.post(w.ingest("shop"), []byte(tooMany), headers...).refusal(http.StatusBadRequest)).To(ContainSubstring("at most 100 events"))
 	})
 
-	It("tells in webhooks of GitHub", func() {
+	It("workbench 49: tells in webhooks of GitHub", func() {
 		id, _ := w.gitHub("gh", "pull_request", "d-1", mergedBody).receipt()
 		spec := w.stored(id).Spec
 		Expect(string(spec.Payload.Raw)).To(MatchJSON(mergedBody))
@@ -89,7 +89,7 @@ var _ = Describe("A sender", func() {
 		}))
 	})
 
-	It("may repeat itself, and the first word stands", func() {
+	It("workbench 49: may repeat itself, and the first word stands", func() {
 		id, _ := w.gitHub("gh", "pull_request", "d-1", mergedBody).receipt()
 		again, duplicate := w.gitHub("gh", "pull_request", "d-1", strings.Replace(mergedBody, "octo", "mallory", 1)).receipt()
 		Expect(duplicate).To(BeTrue())
@@ -104,7 +104,7 @@ var _ = Describe("A sender", func() {
 		Expect(other).NotTo(Equal(id))
 	})
 
-	It("says nothing with a ping and with what is not told of", func() {
+	It("workbench 49: says nothing with a ping and with what is not told of", func() {
 		for _, kind := range []string{"ping", "star", "workflow_run"} {
 			Expect(w.gitHub("gh", kind, "d-"+kind, `{"zen":"z"}`).status).To(Equal(http.StatusNoContent))
 		}
@@ -134,7 +134,7 @@ var _ = Describe("Somebody who is no sender", func() {
 	})
 	AfterEach(func() { Expect(w.events()).To(BeEmpty()) })
 
-	It("learns nothing, whatever is wrong", func(ctx SpecContext) {
+	It("workbench 49: learns nothing, whatever is wrong", func(ctx SpecContext) {
 		unlabelled := w.source("unlabelled", map[string]string{"bearer": bearerToken})
 		w.patch(unlabelled, `{"metadata":{"labels":null}}`)
 		elsewhere := newWorld(ctx)
@@ -220,7 +220,7 @@ var _ = Describe("What a sender sends", func() {
 		Expect(w.events()).To(BeEmpty())
 	})
 
-	It("is refused when it is too large, before more is read", func() {
+	It("workbench 49: is refused when it is too large, before more is read", func() {
 		big := func(n int) string {
 			return strings.Replace(placed, `"total":3`, `"x":"`+strings.Repeat("x", n)+`"`, 1)
 		}
