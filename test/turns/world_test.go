@@ -150,13 +150,14 @@ func (w *world) rests(comp *api.Composition, pending string) {
 // edits has somebody rename a node of the workflow.
 func (w *world) edits(who person, comp *api.Composition, node, name string) {
 	GinkgoHelper()
-	w.changes(who, comp, func(comp *api.Composition) {
-		doc, err := turns.Document(comp.Spec.Workflow)
-		Expect(err).NotTo(HaveOccurred())
-		result, rejection := changeset.Apply(doc, []any{renameTo(node, name)})
-		Expect(rejection).To(BeNil())
-		comp.Spec.Workflow = rawOf(result)
-	})
+	w.changes(who, comp, func(comp *api.Composition) { rename(comp, node, name) })
+}
+
+func rename(comp *api.Composition, node, name string) {
+	GinkgoHelper()
+	result, rejection := changeset.Apply(documentOf(comp), []any{renameTo(node, name)})
+	Expect(rejection).To(BeNil())
+	comp.Spec.Workflow = rawOf(result)
 }
 
 // changes has somebody change a composition, whoever writes at the same time.
@@ -248,7 +249,11 @@ func (w *world) ends(session *api.AgentSession, result api.PromptResult) {
 // admission checks.
 func (w *world) proposes(turn *api.Turn, ops ...any) {
 	GinkgoHelper()
-	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	Expect(w.tryPropose(turn, ops...)).To(Succeed())
+}
+
+func (w *world) tryPropose(turn *api.Turn, ops ...any) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := gateway.Get(w.ctx, client.ObjectKeyFromObject(turn), turn); err != nil {
 			return err
 		}
@@ -269,7 +274,7 @@ func (w *world) proposes(turn *api.Turn, ops ...any) {
 		})
 		turn.Status.WorkingRevision = revision
 		return gateway.Status().Update(w.ctx, turn)
-	})).To(Succeed())
+	})
 }
 
 // upserts plays the gateway: the agent writes an item, or removes it if there
@@ -283,31 +288,33 @@ func (w *world) upserts(turn *api.Turn, item turns.Item, value any) {
 // then after the draft was written.
 func (w *world) writes(turn *api.Turn, item turns.Item, value any, interrupted func(step int) bool) {
 	GinkgoHelper()
+	Eventually(w.tryWrite).WithArguments(turn, item, value, interrupted).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+}
+
+func (w *world) tryWrite(g Gomega, turn *api.Turn, item turns.Item, value any, interrupted func(step int) bool) {
 	ends := func(step int) bool { return interrupted != nil && interrupted(step) }
-	Eventually(func(g Gomega) {
-		comp := &api.Composition{ObjectMeta: w.meta(turn.Spec.CompositionRef.Name)}
-		g.Expect(gateway.Get(w.ctx, client.ObjectKeyFromObject(comp), comp)).To(Succeed())
-		g.Expect(gateway.Get(w.ctx, client.ObjectKeyFromObject(turn), turn)).To(Succeed())
-		g.Expect(comp.Status.ObservedGeneration).To(Equal(comp.Generation), "what is replaced has its snapshot")
-		write := turns.Write{Item: item, Live: w.live(g, turn, comp, item), Staged: turn.Status.ItemPolicy == api.ItemStaged}
-		if value != nil {
-			write.After = w.keeps(g, turn, item, value)
-		}
-		g.Expect(turns.Intend(&turn.Status, write)).To(Succeed())
-		g.Expect(gateway.Status().Update(w.ctx, turn)).To(Succeed())
-		if write.Staged || ends(1) {
-			return
-		}
-		patch, err := turns.Patch(comp, turns.Edits{
-			Mark: turns.MarkItem(turn, comp.Generation), By: turn.Annotations[api.AnnotationRequestedBy], Items: []turns.Edit{{Item: item, Value: value}},
-		})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(gateway.Patch(w.ctx, comp, client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
-		if ends(2) {
-			return
-		}
-		w.confirms(g, turn, item)
-	}).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+	comp := &api.Composition{ObjectMeta: w.meta(turn.Spec.CompositionRef.Name)}
+	g.Expect(gateway.Get(w.ctx, client.ObjectKeyFromObject(comp), comp)).To(Succeed())
+	g.Expect(gateway.Get(w.ctx, client.ObjectKeyFromObject(turn), turn)).To(Succeed())
+	g.Expect(comp.Status.ObservedGeneration).To(Equal(comp.Generation), "what is replaced has its snapshot")
+	write := turns.Write{Item: item, Live: w.live(g, turn, comp, item), Staged: turn.Status.ItemPolicy == api.ItemStaged}
+	if value != nil {
+		write.After = w.keeps(g, turn, item, value)
+	}
+	g.Expect(turns.Intend(&turn.Status, write)).To(Succeed())
+	g.Expect(gateway.Status().Update(w.ctx, turn)).To(Succeed())
+	if write.Staged || ends(1) {
+		return
+	}
+	patch, err := turns.Patch(comp, turns.Edits{
+		Mark: turns.MarkItem(turn, comp.Generation), By: turn.Annotations[api.AnnotationRequestedBy], Items: []turns.Edit{{Item: item, Value: value}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(gateway.Patch(w.ctx, comp, client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
+	if ends(2) {
+		return
+	}
+	w.confirms(g, turn, item)
 }
 
 func (w *world) confirms(g Gomega, turn *api.Turn, item turns.Item) {
