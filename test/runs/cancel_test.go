@@ -27,9 +27,10 @@ var _ = Describe("Cancelling", func() {
 		w.compose("both", both, work)
 		cancelled := 0
 		for write := 1; ; write++ {
-			run := &api.WorkflowRun{ObjectMeta: w.meta(fmt.Sprintf("both-%d", write))}
-			m := &moment{left: write, act: func() { w.cancels(run) }}
-			run = w.run(run.Name, "both")
+			name := fmt.Sprintf("both-%d", write)
+			// The operator's goroutine acts: it has an object of its own.
+			m := &moment{left: write, act: func() { w.cancels(&api.WorkflowRun{ObjectMeta: w.meta(name)}) }}
+			run := w.run(name, "both")
 			at.Store(m)
 			pod := &corev1.Pod{}
 			Eventually(func() bool { // the run gets its result, unless it ends before
