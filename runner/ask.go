@@ -14,6 +14,9 @@ func (t *transcript) ask(request permissionRequest) permission.Call {
 	meta := firstMeta(asked.Meta, request.Meta)
 	earlier, known := t.turn.calls[asked.ToolCallID]
 	if known {
+		if meta == nil && !earlier.done {
+			meta = earlier.declared // no title speaks against it
+		}
 		titles = append(titles, earlier.title)
 		if call.Input == nil {
 			call.Input = earlier.input
@@ -34,7 +37,7 @@ func (t *transcript) ask(request permissionRequest) permission.Call {
 	return call
 }
 
-// firstMeta returns the first of the two that names a tool.
+// firstMeta returns the first that names a tool, or nil.
 func firstMeta(metas ...map[string]any) map[string]any {
 	for _, meta := range metas {
 		if _, ok := meta["toolName"]; ok {

@@ -16,9 +16,12 @@ const maxHeld = 32
 // agent goes on to something else.
 type toolCall struct {
 	id, name, title string
-	input           any
-	started         time.Time
-	done            bool
+	// declared is the name that the agent gave beside the title; nil if it gave
+	// none.
+	declared map[string]any
+	input    any
+	started  time.Time
+	done     bool
 }
 
 // shown is the name of the tool as far as it is known.
@@ -66,6 +69,9 @@ func (t *transcript) follow(u update, call *toolCall) {
 	}
 	if u.RawInput != nil {
 		call.input = u.RawInput
+	}
+	if call.declared == nil {
+		call.declared = firstMeta(u.Meta)
 	}
 	if call.name == "" {
 		call.name = t.names.Of(u.Meta, u.Title)
