@@ -17,6 +17,9 @@ const (
 	TypeSessionEnded      = "session_ended"
 )
 
+// MemberNotice marks a text as the operator's own word to the person.
+const MemberNotice = "notice"
+
 const (
 	// MaxString is what a line keeps of one string, in characters.
 	MaxString = 8000

@@ -35,7 +35,7 @@ func goalText(goal string) string {
 	if strings.TrimSpace(goal) == "" {
 		return "(none given)"
 	}
-	return oneLine(goal)
+	return OneLine(goal)
 }
 
 func recapEntries(events []Event) []string {
@@ -63,17 +63,19 @@ func recapEntry(event Event) (string, bool) {
 		return "", false
 	}
 	// A notice is the operator talking to the person, behind the agent's back.
-	if event.Data["notice"] == true {
+	if event.Data[MemberNotice] == true {
 		return "", false
 	}
 	text, ok := event.Data[member].(string)
 	if !ok {
 		return "", false
 	}
-	return "- " + role + ": " + shorten(oneLine(text)), true
+	return "- " + role + ": " + shorten(OneLine(text)), true
 }
 
-func oneLine(text string) string {
+// OneLine turns every line break in a text into a space, so that what somebody
+// wrote cannot pass for a line of its own.
+func OneLine(text string) string {
 	return lineBreak.ReplaceAllLiteralString(text, " ")
 }
 

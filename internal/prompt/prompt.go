@@ -9,6 +9,8 @@ package prompt
 import (
 	"fmt"
 	"strings"
+
+	"github.com/apitomy/axiom-operator/internal/journal"
 )
 
 // Edit is one item that a person changed since the agent's last turn.
@@ -64,12 +66,12 @@ func editLines(edits []Edit) []string {
 	}
 	var lines []string
 	for _, edit := range edits {
-		lines = append(lines, fmt.Sprintf("- %s '%s': edited by the user", edit.Type, edit.Name))
+		lines = append(lines, fmt.Sprintf("- %s '%s': edited by the user", edit.Type, journal.OneLine(edit.Name)))
 		if edit.Diff == "" {
 			continue
 		}
 		for line := range strings.SplitSeq(edit.Diff, "\n") {
-			lines = append(lines, "  "+line)
+			lines = append(lines, "  "+journal.OneLine(line))
 		}
 	}
 	return lines
