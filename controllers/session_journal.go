@@ -42,7 +42,7 @@ func journalsOf(direct client.Client) store.Store {
 func assistantText(text string, isNotice bool) journal.Event {
 	data := map[string]any{"text": text}
 	if isNotice {
-		data["notice"] = true
+		data[journal.MemberNotice] = true
 	}
 	return journal.Event{Type: journal.TypeAssistantText, Data: data}
 }

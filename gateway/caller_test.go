@@ -79,7 +79,7 @@ var _ = Describe("Callers", func() {
 		})
 	}, NodeTimeout(time.Minute))
 
-	It("workbench 43: are turned away without the right token, on every route", func(ctx context.Context) {
+	It("workbench 43: attack: are turned away without the right token, on every route", func(ctx context.Context) {
 		w.ctx = ctx
 		mine := tokenOf(w, "triage-agent")
 		for _, r := range allRoutes() {
@@ -111,7 +111,7 @@ var _ = Describe("Callers", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("are turned away with a token that was revoked", func(ctx context.Context) {
+	It("attack: are turned away with a token that was revoked", func(ctx context.Context) {
 		w.ctx = ctx
 		session := reload(w, &api.AgentSession{ObjectMeta: meta(w, "triage-agent")})
 		session.Status.TokenHash = ""
@@ -145,7 +145,7 @@ var _ = Describe("Callers", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("need a session that is bound to the composition, not only named after it", func(ctx context.Context) {
+	It("attack: need a session that is bound to the composition, not only named after it", func(ctx context.Context) {
 		w.ctx = ctx
 		w.composition("decoy", blank())
 		w.session("decoy-agent", "")
@@ -180,7 +180,7 @@ var _ = Describe("Callers", func() {
 })
 
 var _ = Describe("The guard", func() {
-	It("refuses bodies over the limit of their route before it asks who calls", func(ctx context.Context) {
+	It("attack: refuses bodies over the limit of their route before it asks who calls", func(ctx context.Context) {
 		w := newWorld(ctx, interceptor.Funcs{})
 		for _, r := range allRoutes() {
 			limit := 64 << 10
@@ -202,7 +202,7 @@ var _ = Describe("The guard", func() {
 		}
 	}, NodeTimeout(time.Minute))
 
-	It("refuses a body of unknown length without reading it to its end", func(ctx context.Context) {
+	It("attack: refuses a body of unknown length without reading it to its end", func(ctx context.Context) {
 		w := newWorld(ctx, interceptor.Funcs{})
 		endless := &endlessBody{}
 		request, err := http.NewRequestWithContext(ctx, "POST", w.url+w.path(expressionRoute.path), endless)

@@ -69,11 +69,16 @@ func readEvents(events []openapi.Event) ([]journal.Entry, error) {
 		if event.Type == "" || utf8.RuneCountInString(event.Type) > maxEventType {
 			return nil, invalid("events[%d].type must have 1 to %d characters", i, maxEventType)
 		}
+		if event.Type == journal.TypeUserMessage {
+			return nil, invalid("events[%d].type: a %s is what a person said, and not a session's to tell", i, event.Type)
+		}
 		// Data that cannot be read counts as empty, like data that is no object:
 		// one bad event must not keep all later ones out.
-		data, _ := jsonvalue.Decode(event.Data)
+		value, _ := jsonvalue.Decode(event.Data)
+		data := journal.DataOf(value)
+		delete(data, journal.MemberNotice)
 		batch = append(batch, journal.Entry{
-			Event:    journal.Event{Type: event.Type, Data: journal.DataOf(data)},
+			Event:    journal.Event{Type: event.Type, Data: data},
 			Sequence: event.Sequence,
 		})
 	}

@@ -6,8 +6,13 @@ import (
 	"time"
 )
 
-// HurrySenders gives bodies of events so long to arrive.
-func (s *Server) HurrySenders(limit time.Duration) { s.senderPatience = limit }
+// Hurry gives the parts of a request so long to arrive.
+func (s *Server) Hurry(header, body time.Duration) {
+	s.patience = patience{header: header, body: body, sender: body}
+}
+
+// LimitCallers holds each caller to a rate.
+func (s *Server) LimitCallers(perSecond, burst int) { s.rates = rates{perSecond: perSecond, burst: burst} }
 
 // Connect makes waiting callers wake up, as Start does.
 func (s *Server) Connect(ctx context.Context) error { return s.connectBells(ctx) }

@@ -219,24 +219,32 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, p policy) (caller
 	return who, nil
 }
 
-// timeForBody is what the body has to arrive. Who waits for news sends none, and
-// a deadline would end the wait.
-func (s *Server) timeForBody(p policy) time.Duration {
+// patience is how long the parts of a request may take to arrive.
+type patience struct {
+	// header, and the handshake before it.
+	header time.Duration
+	// body of a caller, and sender that of somebody who sends events.
+	body, sender time.Duration
+}
+
+// ofBody is what the body has to arrive, zero if there is none.
+func (t patience) ofBody(r *http.Request, p policy) time.Duration {
 	switch {
-	case p.waits:
+	case r.ContentLength == 0:
 		return 0
 	case p.isOutside:
-		return s.senderPatience
+		return t.sender
 	}
-	return bodyTimeout
+	return t.body
 }
 
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p policy) ([]byte, error) {
 	if r.ContentLength > p.limit {
 		return nil, overLimit(p.limit)
 	}
-	if limit := s.timeForBody(p); limit > 0 {
-		if err := hurry(w, limit); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	limit := s.patience.ofBody(r, p)
+	if limit > 0 {
+		if err := hurry(w, limit); err != nil {
 			return nil, err
 		}
 	}
@@ -249,6 +257,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p policy) ([]b
 	}
 	if err != nil {
 		return nil, invalid("The body broke off")
+	}
+	if limit > 0 && p.waits { // the deadline of the body would end the wait
+		return body, hurry(w, requestTimeout)
 	}
 	return body, nil
 }

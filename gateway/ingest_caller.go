@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"bytes"
 	"fmt"
 	"io"
@@ -102,10 +103,12 @@ func credential(credentials map[string][]byte, key string) []byte {
 	return bytes.TrimRight(credentials[key], "\r\n")
 }
 
-// hurry bounds the time in which the body must arrive.
+// hurry bounds the time in which what is to come of a request must arrive. What
+// the gateway asks itself comes over no connection, and is all there.
 func hurry(w http.ResponseWriter, limit time.Duration) error {
 	deadline := time.Now().Add(limit) //nolint:forbidigo // connections know the machine's time alone
-	if err := http.NewResponseController(w).SetReadDeadline(deadline); err != nil {
+	err := http.NewResponseController(w).SetReadDeadline(deadline)
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("limit time of body: %w", err)
 	}
 	return nil

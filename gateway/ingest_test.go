@@ -47,7 +47,7 @@ var _ = Describe("Ingest", func() {
 	It("does not wait for a body that does not come", func(ctx SpecContext) {
 		w := newWorld(ctx, interceptor.Funcs{})
 		w.eventSource("shop")
-		w.server.HurrySenders(200 * time.Millisecond)
+		w.server.Hurry(time.Minute, 200*time.Millisecond)
 		web := httptest.NewServer(w.server.Handler())
 		DeferCleanup(web.Close)
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(web.URL, "http://"))

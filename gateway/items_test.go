@@ -328,7 +328,7 @@ var _ = Describe("An item of a turn", func() {
 		Entry("a number that is one", `{"type":"tool","content":{"name":"a","n":1e999}}`, "cannot be read", NodeTimeout(time.Minute)),
 	)
 
-	It("is found by its name alone, whatever tricks a path plays", func(ctx context.Context) {
+	It("attack: is found by its name alone, whatever tricks a path plays", func(ctx context.Context) {
 		begin(ctx)
 		for _, name := range []string{
 			"..", "%2E%2E", "..%2Fsay", "%2e%2e%2f%2e%2e%2fcomposition", "say%00", "%00", "s%C3%A4y", "say%2F", "%252F", "say%20", "SAY", "%F0%9F%98%80",
@@ -458,7 +458,7 @@ var _ = Describe("The write of an item", func() {
 		Expect(tries).To(Equal(5))
 	}, NodeTimeout(time.Minute))
 
-	It("is not tried again with a token that was revoked meanwhile", func(ctx context.Context) {
+	It("attack: is not tried again with a token that was revoked meanwhile", func(ctx context.Context) {
 		revoked := false
 		begin(ctx, interceptor.Funcs{SubResourceUpdate: func(
 			ctx context.Context, _ client.Client, _ string, o client.Object, _ ...client.SubResourceUpdateOption,

@@ -79,11 +79,10 @@ type Server struct {
 
 	rates rates
 	// senders are the rates of those who send events.
-	senders rates
-	// senderPatience is what their bodies have to arrive.
-	senderPatience time.Duration
-	bells          bells
-	streams        streams
+	senders  rates
+	patience patience
+	bells    bells
+	streams  streams
 }
 
 var _ server.StrictServerInterface = (*Server)(nil)
@@ -112,7 +111,7 @@ func New(options Options) *Server {
 		address:        options.Address,
 		getCertificate: options.GetCertificate,
 		senders:        rates{perSecond: eventsPerSecond, burst: eventBurst},
-		senderPatience: senderPatience,
+		patience:       patience{header: headerTimeout, body: bodyTimeout, sender: senderPatience},
 	}
 }
 
@@ -195,7 +194,7 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s.Handler(),
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: s.patience.header,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,
 		IdleTimeout:       idleTimeout,

@@ -308,9 +308,9 @@ var _ = Describe("A conversation", func() {
 		now := reload(w, session)
 		now.Status.Attempt, now.Status.RecapPending, now.Status.Prompt.State = 2, true, api.PromptQueued
 		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
-		Expect(w.asRunner("POST", "/events", map[string]any{"events": []any{
-			map[string]any{"sequence": 1, "type": "assistant_text", "data": map[string]any{"text": "It failed.", "notice": true}},
-		}}).status).To(Equal(http.StatusOK))
+		Expect(store.Store{Client: k8s, Reader: k8s}.Record(ctx, now, "notice/1", journal.Event{
+			Type: journal.TypeAssistantText, Data: map[string]any{"text": "It failed.", journal.MemberNotice: true},
+		})).To(Succeed())
 		for range 2 {
 			Expect(into[openapi.Prompt](w.asRunner("GET", "/prompts", nil)).Text).To(Equal(
 				"This conversation is being resumed after Axiom restarted. Your previous process ended, so here is a recap.\n" +

@@ -17,7 +17,7 @@ var _ = Describe("A composition", func() {
 	BeforeEach(func(ctx SpecContext) { ns = newNamespace(ctx) })
 
 	Describe("its revision and editor", func() {
-		It("are stamped at creation, whatever the client claims", func(ctx SpecContext) {
+		It("attack: are stamped at creation, whatever the client claims", func(ctx SpecContext) {
 			c := newComposition(ns, "triage", blankFlow)
 			c.Annotations = map[string]string{api.AnnotationBaseRevision: "sha256:old", api.AnnotationEditedBy: "mallory", "mine": "kept"}
 			create(ctx, alice, c)
@@ -67,7 +67,7 @@ var _ = Describe("A composition", func() {
 			Expect(c.Annotations).To(HaveKeyWithValue(api.AnnotationEditedBy, "alice"))
 		})
 
-		It("bear the mark of the operator's latest write, which is nobody else's to set or drop", func(ctx SpecContext) {
+		It("attack: bear the mark of the operator's latest write, which is nobody else's to set or drop", func(ctx SpecContext) {
 			c := newComposition(ns, "triage", blankFlow)
 			c.Annotations = map[string]string{api.AnnotationWrite: "accept/forged"}
 			create(ctx, alice, c)

@@ -175,7 +175,7 @@ var _ = Describe("A human task", func() {
 			Expect(reload(ctx, task).Status.AnsweredBy).To(BeNil())
 		})
 
-		It("is judged by the stored question, not by the one that comes along", func(ctx SpecContext) {
+		It("attack: is judged by the stored question, not by the one that comes along", func(ctx SpecContext) {
 			task := newTask(ns, "t")
 			task.Spec.Assignees = &api.Assignees{Users: []string{"alice"}}
 			create(ctx, alice, task)
@@ -265,7 +265,7 @@ var _ = Describe("A human task", func() {
 		})
 	})
 
-	It("has one answer at most, by who is stamped, for ever, whoever patches what", func(ctx SpecContext) {
+	It("attack: has one answer at most, by who is stamped, for ever, whoever patches what", func(ctx SpecContext) {
 		seed := uint64(GinkgoRandomSeed())
 		for round := range 12 {
 			task := newTask(ns, fmt.Sprintf("t%d", round))

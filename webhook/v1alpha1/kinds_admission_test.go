@@ -199,7 +199,7 @@ spec:
 })
 
 var _ = Describe("A status that the operator observes", func() {
-	DescribeTable("is written by nobody else", func(ctx SpecContext, build func(ns string) client.Object, patch string) {
+	DescribeTable("attack: is written by nobody else", func(ctx SpecContext, build func(ns string) client.Object, patch string) {
 		ns := newNamespace(ctx)
 		obj := build(ns)
 		Expect(operator.Create(ctx, obj)).To(Succeed())

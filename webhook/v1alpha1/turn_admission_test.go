@@ -157,7 +157,7 @@ var _ = Describe("A turn", func() {
 			api.AnnotationInterruptedBy: "mallory", api.AnnotationUndoneBy: "mallory",
 		}
 
-		It("tell who asked, interrupted and resolved, whatever clients claim", func(ctx SpecContext) {
+		It("attack: tell who asked, interrupted and resolved, whatever clients claim", func(ctx SpecContext) {
 			create(ctx, admin, staged(newComposition(ns, "triage", blankFlow)))
 			turn := newTurn(ns, "t", "triage")
 			turn.Annotations = forged

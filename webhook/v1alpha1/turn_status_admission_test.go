@@ -85,7 +85,7 @@ var _ = Describe("The record of a turn", func() {
 		Expect(operator.Status().Update(ctx, next.DeepCopy())).To(beRefused(422, parts...))
 	}
 
-	It("is written by the operator alone", func(ctx SpecContext) {
+	It("attack: is written by the operator alone", func(ctx SpecContext) {
 		for _, as := range []person{alice, admin} {
 			Expect(as.Status().Patch(ctx, turn, mergePatch(`{"status":{"state":"Working"}}`))).
 				To(beRefused(403, "only the operator writes the status"))
