@@ -124,6 +124,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each.
 bench-runs: ## Measure runs against a real API server and write the table and plot; ARGS=--quick for less.
 	go run ./hack/bench/runs --write $(ARGS)
 
+.PHONY: bench-gateway
+bench-gateway: ## Measure sessions that propose at once, and write the table; ARGS=--quick for less.
+	go run ./hack/bench/runs --gateway --write $(ARGS)
+
 .PHONY: bench-core
 bench-core: ## Measure the pure packages and write the table of docs/performance.md.
 	hack/bench-core

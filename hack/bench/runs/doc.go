@@ -12,6 +12,9 @@
 // both alike. What can be counted is counted: writes, reconciles, Events and
 // requests, at the operator's HTTP transport.
 //
+// With --gateway it measures agents instead, whose sessions propose change sets
+// at once.
+//
 // It knows nothing of how the operator is built: it sees requests, objects and
 // the operator's metrics.
 package main

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -41,6 +42,8 @@ type managerSettings struct {
 	Host    string
 	Port    int
 	CertDir string
+	// Gateway is the address to serve it on.
+	Gateway string
 	// Workers of the run controller.
 	Workers int
 	// Log: keep a log on standard error.
@@ -146,9 +149,14 @@ func newManager(settings managerSettings, requests *requestCounter) (ctrl.Manage
 	gateway := controllers.GatewayOptions{
 		URL: "https://gateway.example.invalid/api/v1", CA: func() []byte { return []byte("none") }, Namespace: "axiom-system", Port: 8443,
 	}
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(settings.CertDir, "tls.crt"), filepath.Join(settings.CertDir, "tls.key"))
+	if err != nil {
+		return nil, fmt.Errorf("read certificate: %w", err)
+	}
 	return mgr, operator.Setup(mgr, operator.Options{
-		Username: settings.Username, Metrics: metrics.Registry,
-		Sessions: controllers.SessionOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", MaxPerNamespace: 1, StartTimeout: time.Minute},
+		Username: settings.Username, Metrics: metrics.Registry, GatewayAddress: settings.Gateway,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+		Sessions: controllers.SessionOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", MaxPerNamespace: 100, StartTimeout: time.Hour},
 		Runs:     controllers.RunOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", Workers: settings.Workers},
 	})
 }

@@ -100,6 +100,20 @@ func (p *process) ask(ctx context.Context, path string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
+// heapInUse is the process's heap without the garbage, in bytes.
+func (p *process) heapInUse(ctx context.Context) (uint64, error) {
+	collected, err := p.ask(ctx, "/debug/pprof/heap?gc=1")
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, collected)
+	if err := errors.Join(err, collected.Close()); err != nil {
+		return 0, fmt.Errorf("collect garbage: %w", err)
+	}
+	stats, err := p.stats(ctx)
+	return stats.Heap, err
+}
+
 // profile writes a CPU profile of the next seconds to a file.
 func (p *process) profile(ctx context.Context, length time.Duration, path string) error {
 	answer, err := p.ask(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(int(length.Seconds())))

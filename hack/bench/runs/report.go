@@ -43,11 +43,13 @@ func (f figure) verdict() string {
 
 // report collects figures.
 type report struct {
+	// target of the Makefile that makes it, and the name of its markers.
+	target  string
 	quick   bool
 	figures []figure
 }
 
-func newReport(quick bool) *report { return &report{quick: quick} }
+func newReport(target string, quick bool) *report { return &report{target: target, quick: quick} }
 
 func (r *report) add(figures ...figure) { r.figures = append(r.figures, figures...) }
 
@@ -61,35 +63,38 @@ func (r *report) markdown() string {
 	return text.String()
 }
 
-// Markers between which a document's figures stand.
-const (
-	markBegin = "<!-- bench-runs:begin -->"
-	markEnd   = "<!-- bench-runs:end -->"
-)
+// marks are those between which a document's figures stand.
+func (r *report) marks() (begin, end string) {
+	return "<!-- " + r.target + ":begin -->", "<!-- " + r.target + ":end -->"
+}
 
-// write puts table and plot where they are kept.
+// write puts the table where it is kept, and the plot if there is a place for it.
 func (r *report) write(document, plot string) error {
 	text, err := os.ReadFile(document) //nolint:gosec // the caller names it
 	if err != nil {
 		return fmt.Errorf("read document: %w", err)
 	}
-	what := "make bench-runs"
+	what := "make " + r.target
 	if r.quick {
 		what += " ARGS=--quick: smaller numbers, no evidence for a goal that names larger ones"
 	}
 	body := fmt.Sprintf("\n_%s, %s, %d CPUs, %s._\n\n%s", what, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), r.markdown())
-	replaced, err := between(string(text), body)
+	replaced, err := r.between(string(text), body)
 	if err != nil {
 		return fmt.Errorf("%s: %w", document, err)
 	}
 	if err := os.WriteFile(document, []byte(replaced), 0o644); err != nil {
 		return fmt.Errorf("write document: %w", err)
 	}
+	if plot == "" {
+		return nil
+	}
 	return r.writePlot(plot)
 }
 
 // between replaces what stands between the markers.
-func between(text, body string) (string, error) {
+func (r *report) between(text, body string) (string, error) {
+	markBegin, markEnd := r.marks()
 	before, rest, found := strings.Cut(text, markBegin)
 	if !found {
 		return "", errors.New("it has no " + markBegin)

@@ -13,7 +13,7 @@ import (
 )
 
 func sampleReport() *report {
-	r := newReport(false)
+	r := newReport("bench-runs", false)
 	r.add(
 		figure{measure: "a <b> measure", goal: "≤ 1.5×", limit: 1.5, ratio: 1.2, value: "1.20×", raw: "4 ms"},
 		figure{measure: "another", goal: "≥ 0.8", limit: 0.8, ratio: 0.4, atLeast: true, value: "0.40"},
@@ -27,6 +27,7 @@ func sampleReport() *report {
 func TestReportIsWrittenBetweenItsMarkers(t *testing.T) {
 	dir := t.TempDir()
 	document, plot := filepath.Join(dir, "p.md"), filepath.Join(dir, "images", "p.svg")
+	markBegin, markEnd := sampleReport().marks()
 	before := "# Performance\n" + markBegin + "\nold\n" + markEnd + "\nafter\n"
 	if err := os.WriteFile(document, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
@@ -68,8 +69,9 @@ func TestReportIsWrittenBetweenItsMarkers(t *testing.T) {
 }
 
 func TestReportNeedsItsMarkers(t *testing.T) {
+	markBegin, markEnd := sampleReport().marks()
 	for _, text := range []string{"", markBegin, markEnd + markBegin} {
-		if _, err := between(text, "x"); err == nil {
+		if _, err := sampleReport().between(text, "x"); err == nil {
 			t.Errorf("between(%q) found markers", text)
 		}
 	}

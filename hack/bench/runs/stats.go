@@ -91,3 +91,8 @@ func ms(d time.Duration) string {
 func times(ratio float64) string {
 	return fmt.Sprintf("%.2f×", ratio)
 }
+
+// mebibytes writes an amount of memory.
+func mebibytes(bytes uint64) string {
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -39,6 +40,10 @@ type world struct {
 	// config of the admin, for clients of other kinds.
 	config *rest.Config
 
+	// gateway is where the operator serves it, agents is the client of those who ask it.
+	gateway string
+	agents  *http.Client
+
 	operator *process
 	workers  int
 	logFile  *os.File
@@ -70,7 +75,7 @@ func newWorld(ctx context.Context, opts *options, out io.Writer) (w *world, err 
 	if w.env, err = testenv.Start(testenv.Options{Webhooks: true}); err != nil {
 		return w, err
 	}
-	if err := w.connect(); err != nil {
+	if err := errors.Join(w.connect(), w.meetGateway(ctx)); err != nil {
 		return w, err
 	}
 	if err := errors.Join(w.exemptOperator(ctx), w.installProbes(ctx)); err != nil {
@@ -153,7 +158,7 @@ func (w *world) start(ctx context.Context) error {
 	w.operator, err = startProcess(ctx, managerSettings{
 		Kubeconfig: w.kubectl.Kubeconfig(), Username: testenv.OperatorUser,
 		Host: w.env.Webhook.LocalServingHost, Port: w.env.Webhook.LocalServingPort, CertDir: w.env.Webhook.LocalServingCertDir,
-		Workers: w.workers, Log: log != nil,
+		Gateway: w.gateway, Workers: w.workers, Log: log != nil,
 	}, log)
 	return err
 }
