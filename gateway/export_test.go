@@ -12,7 +12,9 @@ func (s *Server) Hurry(header, body time.Duration) {
 }
 
 // LimitCallers holds each caller to a rate.
-func (s *Server) LimitCallers(perSecond, burst int) { s.rates = rates{perSecond: perSecond, burst: burst} }
+func (s *Server) LimitCallers(perSecond, burst int) {
+	s.rates = rates{perSecond: perSecond, burst: burst}
+}
 
 // Connect makes waiting callers wake up, as Start does.
 func (s *Server) Connect(ctx context.Context) error { return s.connectBells(ctx) }

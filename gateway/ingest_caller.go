@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"errors"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"

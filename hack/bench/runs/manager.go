@@ -156,8 +156,8 @@ func newManager(settings managerSettings, requests *requestCounter) (ctrl.Manage
 	return mgr, operator.Setup(mgr, operator.Options{
 		Username: settings.Username, Metrics: metrics.Registry, GatewayAddress: settings.Gateway,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
-		Sessions: controllers.SessionOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", MaxPerNamespace: 100, StartTimeout: time.Hour},
-		Runs:     controllers.RunOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", Workers: settings.Workers},
+		Sessions:       controllers.SessionOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", MaxPerNamespace: 100, StartTimeout: time.Hour},
+		Runs:           controllers.RunOptions{Gateway: gateway, OperatorImage: "example.invalid/operator", Workers: settings.Workers},
 	})
 }
 
