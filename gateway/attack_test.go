@@ -113,7 +113,8 @@ var _ = Describe("Attacks with tokens", func() {
 		By("what is for people, in its own namespace")
 		w.clock.Step(time.Minute)
 		for _, r := range []route{
-			{"GET", "/compositions/{ns}/triage/events", ""}, {"GET", "/sessions/{ns}/triage-agent/events", ""},
+			{"GET", "/compositions/{ns}/triage/events", ""},
+			{"GET", "/sessions/{ns}/triage-agent/events", ""},
 			{"POST", "/sessions/{ns}/triage-agent/apply", `{"items":[{"type":"tool","name":"say"}]}`},
 		} {
 			expectProblem(w.try(r, mine), http.StatusUnauthorized, openapi.ProblemCodeUnauthorized, badBearer)
