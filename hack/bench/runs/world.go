@@ -62,7 +62,7 @@ func newWorld(ctx context.Context, opts *options, out io.Writer) (w *world, err 
 		}
 	}()
 	if opts.keepLog != "" {
-		if w.logFile, err = os.Create(opts.keepLog); err != nil {
+		if w.logFile, err = os.OpenFile(opts.keepLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 			return w, fmt.Errorf("open log: %w", err)
 		}
 	}
