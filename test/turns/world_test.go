@@ -288,7 +288,9 @@ func (w *world) upserts(turn *api.Turn, item turns.Item, value any) {
 // then after the draft was written.
 func (w *world) writes(turn *api.Turn, item turns.Item, value any, interrupted func(step int) bool) {
 	GinkgoHelper()
-	Eventually(w.tryWrite).WithArguments(turn, item, value, interrupted).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+	Eventually(func(g Gomega) {
+		w.tryWrite(g, turn, item, value, interrupted)
+	}).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
 }
 
 func (w *world) tryWrite(g Gomega, turn *api.Turn, item turns.Item, value any, interrupted func(step int) bool) {
