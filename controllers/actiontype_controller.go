@@ -121,7 +121,7 @@ func (r *ActionTypeReconciler) surroundings(ctx context.Context, namespace strin
 			secret := &metav1.PartialObjectMetadata{}
 			secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 			return found(wrap("look at secret", r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret))) &&
-				secret.Labels[api.LabelCredential] == "true"
+				api.IsCredential(secret)
 		},
 	}, func() error { return firstErr }
 }

@@ -384,7 +384,7 @@ func (r *WorkflowRunReconciler) checkSecret(ctx context.Context, namespace strin
 			return fmt.Errorf("look at secret %s: %w", ref.Name, err)
 		}
 	}
-	if secret.Labels[api.LabelCredential] != "true" {
+	if !api.IsCredential(secret) {
 		return failChild(engine.PhaseExecutorLookup, codeSecretUnusable,
 			"secret %q does not exist or lacks the label %s=true", ref.Name, api.LabelCredential)
 	}

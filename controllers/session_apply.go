@@ -130,7 +130,7 @@ func (r *AgentSessionReconciler) checkSecrets(ctx context.Context, namespace str
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("look at secret %s: %w", name, err)
 		}
-		if err != nil || meta.Labels[api.LabelCredential] != "true" {
+		if err != nil || !api.IsCredential(meta) {
 			return &impossibleError{reason: fmt.Sprintf("secret %q does not exist or lacks the label %s=true", name, api.LabelCredential)}
 		}
 	}
@@ -149,7 +149,7 @@ func (r *AgentSessionReconciler) modelKeys(ctx context.Context, state sessionSta
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("look at secret %s: %w", ref.Name, err)
 	}
-	if secret.Labels[api.LabelCredential] != "true" {
+	if !api.IsCredential(secret) {
 		return nil, nil // as checkSecrets tells, also of one that does not exist
 	}
 	return slices.Sorted(maps.Keys(secret.Data)), nil

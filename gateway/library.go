@@ -138,7 +138,7 @@ func (s *Server) secret(ctx context.Context, key types.NamespacedName) (any, err
 	if err != nil {
 		return nil, fmt.Errorf("read secret: %w", err)
 	}
-	if !found || object.Labels[api.LabelCredential] != "true" {
+	if !found || !api.IsCredential(object) {
 		return nil, nil
 	}
 	return map[string]string{"name": object.Name}, nil
