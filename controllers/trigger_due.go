@@ -35,11 +35,7 @@ func indexTriggers(mgr ctrl.Manager) error {
 	indexer := mgr.GetFieldIndexer()
 	err := errors.Join(
 		indexer.IndexField(ctx, &api.Composition{}, fieldTriggerType, func(object client.Object) []string {
-			var eventTypes []string
-			for _, t := range object.(*api.Composition).Spec.Triggers {
-				eventTypes = append(eventTypes, t.EventType)
-			}
-			return eventTypes
+			return triggerTypes(object.(*api.Composition))
 		}),
 		indexer.IndexField(ctx, &api.StreamEvent{}, fieldStartedRun, func(object client.Object) []string {
 			var runs []string
@@ -154,6 +150,7 @@ func (r *StreamEventReconciler) eventsFor(ctx context.Context, object client.Obj
 	return requests
 }
 
+// triggerTypes are the event types of a composition's triggers, each once.
 func triggerTypes(comp *api.Composition) []string {
 	var eventTypes []string
 	for _, t := range comp.Spec.Triggers {
