@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -234,9 +233,7 @@ func (k *walk) move(work func(session *api.AgentSession, turn *api.Turn) error) 
 	case status.Prompt.State == api.PromptDelivered:
 		return work(session, k.turn(status.Prompt.ID, k.comp))
 	}
-	now := metav1.NewTime(k.clock.Now())
-	status.ReadyAttempt, status.LastActivityAt = status.Attempt, &now
-	status.Prompt.State, status.Prompt.Attempt = api.PromptDelivered, status.Attempt
+	k.deliver(status)
 	return gateway.Status().Update(k.ctx, session)
 }
 

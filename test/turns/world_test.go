@@ -26,6 +26,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
 	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/edit"
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 	"github.com/apitomy/axiom-operator/internal/turns"
 	"github.com/apitomy/axiom-operator/internal/workflow"
@@ -229,11 +230,13 @@ func (w *world) takes(session *api.AgentSession) {
 		g.Expect(session.Status.Prompt).NotTo(BeNil())
 		g.Expect(session.Status.Prompt.State).To(Equal(api.PromptQueued))
 	})
-	w.notes(session, func(status *api.AgentSessionStatus) {
-		now := metav1.NewTime(w.clock.Now())
-		status.ReadyAttempt, status.LastActivityAt = status.Attempt, &now
-		status.Prompt.State, status.Prompt.Attempt = api.PromptDelivered, status.Attempt
-	})
+	w.notes(session, w.deliver)
+}
+
+func (w *world) deliver(status *api.AgentSessionStatus) {
+	now := metav1.NewTime(w.clock.Now())
+	status.ReadyAttempt, status.LastActivityAt = status.Attempt, &now
+	status.Prompt.State, status.Prompt.Attempt = api.PromptDelivered, status.Attempt
 }
 
 // ends plays the runner: the prompt has its result.
@@ -308,11 +311,9 @@ func (w *world) tryWrite(g Gomega, turn *api.Turn, item turns.Item, value any, i
 	if write.Staged || ends(1) {
 		return
 	}
-	patch, err := turns.Patch(comp, turns.Edits{
+	g.Expect(edit.Write(w.ctx, gateway, comp, turns.Edits{
 		Mark: turns.MarkItem(turn, comp.Generation), By: turn.Annotations[api.AnnotationRequestedBy], Items: []turns.Edit{{Item: item, Value: value}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(gateway.Patch(w.ctx, comp, client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
+	})).To(Succeed())
 	if ends(2) {
 		return
 	}

@@ -105,20 +105,27 @@ func scenario(s *shelf, cfg *rest.Config, start func(ctx context.Context, c *htt
 			plays++
 			return fmt.Sprintf("play-%d", plays), nil
 		},
-		Start: func(ctx context.Context, cfg *rest.Config, namespace string) error {
-			c, err := rest.HTTPClientFor(cfg)
-			if err != nil {
-				return err
-			}
-			if err := start(ctx, c, cfg.Host+"/"+namespace); err != nil {
+		Start: started(func(ctx context.Context, c *http.Client, url string) error {
+			if err := start(ctx, c, url); err != nil {
 				return err
 			}
 			<-ctx.Done()
 			return nil
-		},
+		}),
 		Play: func(ctx context.Context, namespace string) ([]client.Object, error) {
 			return s.await(ctx, namespace, 3)
 		},
+	}
+}
+
+// started runs a process with the client and the address of its namespace.
+func started(run func(ctx context.Context, c *http.Client, url string) error) func(context.Context, *rest.Config, string) error {
+	return func(ctx context.Context, cfg *rest.Config, namespace string) error {
+		c, err := rest.HTTPClientFor(cfg)
+		if err != nil {
+			return err
+		}
+		return run(ctx, c, cfg.Host+"/"+namespace)
 	}
 }
 

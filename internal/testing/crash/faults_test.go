@@ -279,15 +279,11 @@ func wishes(r *registry, cfg *rest.Config, trait servant) crash.Scenario {
 			plays++
 			return fmt.Sprintf("play%d", plays), nil
 		},
-		Start: func(ctx context.Context, cfg *rest.Config, namespace string) error {
-			c, err := rest.HTTPClientFor(cfg)
-			if err != nil {
-				return err
-			}
+		Start: started(func(ctx context.Context, c *http.Client, url string) error {
 			s := trait
-			s.url, s.client = cfg.Host+"/"+namespace, c
+			s.url, s.client = url, c
 			return s.run(ctx)
-		},
+		}),
 		Play: func(ctx context.Context, namespace string) ([]client.Object, error) {
 			ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 			defer cancel()
