@@ -157,7 +157,7 @@ func decideDeliveries(ctx context.Context, state *runState, deliveries []runDeli
 
 // gateDeliveries holds back what needs a resume request that nobody made.
 func gateDeliveries(run *api.WorkflowRun, deliveries []runDelivery) (let []runDelivery, held []string) {
-	open := run.Spec.ResumePolicy != api.ResumeExplicit || hasResumeRequest(run)
+	open := !run.Spec.IsExplicit() || hasResumeRequest(run)
 	for _, d := range deliveries {
 		if open || d.immediate {
 			let = append(let, d)

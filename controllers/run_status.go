@@ -199,7 +199,7 @@ func viewRun(state *runState, plan runPlan, status *api.WorkflowRunStatus) runVi
 		return view
 	}
 	view.phase = api.RunWaiting
-	if state.run.Spec.ResumePolicy == api.ResumeExplicit && state.run.Spec.ResumeRequests <= status.ObservedResumeRequests {
+	if state.run.Spec.IsExplicit() && state.run.Spec.ResumeRequests <= status.ObservedResumeRequests {
 		view.phase = api.RunSuspended
 	}
 	for _, branch := range status.Instance.ActiveBranches {

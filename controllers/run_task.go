@@ -19,7 +19,7 @@ import (
 // Bounds of a task's texts and lists, those of its schema in bytes.
 const (
 	maxTaskTitle       = 4096
-	maxTaskDescription = 65536
+	maxTaskDescription = 128 << 10
 	maxTaskLines       = 200
 	maxTaskLabel       = 1024
 	maxTaskValue       = 65536

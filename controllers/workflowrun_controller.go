@@ -175,8 +175,8 @@ func (r *WorkflowRunReconciler) read(ctx context.Context, name types.NamespacedN
 		return nil, err
 	}
 	switch {
-	case run.UID == "":
-		return nil, nil //nolint:nilnil // a run that is gone is an ordinary answer
+	case run.UID == "", run.Spec.Git != nil:
+		return nil, nil //nolint:nilnil // a run that is gone, or another controller's, is an ordinary answer
 	case run.Status.Instance == nil:
 		// A cache that lags behind the first commit would start the run again, in vain.
 		return r.live(ctx, run)

@@ -45,6 +45,22 @@ const (
 	// ConditionWaiting of a run is True while all it has open waits for
 	// something outside: people, events, timers or a resume request.
 	ConditionWaiting = "Waiting"
+
+	// ConditionDefinitionSource of a supervised run tells where its definition was
+	// read before the last execution: reason Remote or Retained.
+	ConditionDefinitionSource = "DefinitionSource"
+	// ConditionCancelling of a supervised run is True while it winds down: no new
+	// step begins.
+	ConditionCancelling = "Cancelling"
+	// ConditionSessionRefused of a session, and of its run, is True when an agent's
+	// conversation could not be taken up again.
+	ConditionSessionRefused = "SessionRefused"
+	// ConditionSessionRecapped of a session is True when a new conversation began
+	// with a recap of the one before.
+	ConditionSessionRecapped = "SessionRecapped"
+	// ConditionAnswerRefused of a supervised run is True when a stored answer does
+	// not fit its question.
+	ConditionAnswerRefused = "AnswerRefused"
 )
 
 // Reasons of composition conditions.
@@ -89,6 +105,20 @@ const (
 const (
 	// ReasonPinned: the definition is pinned and valid.
 	ReasonPinned = "Pinned"
+	// ReasonDefinitionUnavailable: the repository of a definition cannot be reached.
+	ReasonDefinitionUnavailable = "DefinitionUnavailable"
+	// ReasonDefinitionChanged: what is retained of a definition is not what was pinned.
+	ReasonDefinitionChanged = "DefinitionChanged"
+	// ReasonHistoryDisagrees: the history tells of a component that the bundle does not have.
+	ReasonHistoryDisagrees = "HistoryDisagrees"
+	// ReasonRemote: the remote repository has what is retained.
+	ReasonRemote = "Remote"
+	// ReasonRetained: the remote repository was not reached, and what is retained serves.
+	ReasonRetained = "Retained"
+	// ReasonPodsTerminating: pods of the run are on their way out.
+	ReasonPodsTerminating = "PodsTerminating"
+	// ReasonWorkspaceDamaged: the run's Git objects cannot be put together again.
+	ReasonWorkspaceDamaged = "WorkspaceDamaged"
 	// ReasonDefinitionNotFound: the composition, or its workflow, does not exist.
 	ReasonDefinitionNotFound = "DefinitionNotFound"
 	// ReasonRevisionMismatch: the revision asked for is not the live one and not in history.
@@ -173,6 +203,8 @@ const (
 	AnnotationInterruptedBy = "axiom.apitomy.io/interrupted-by"
 	// AnnotationUndoneBy on a turn is the user who asked for its undo.
 	AnnotationUndoneBy = "axiom.apitomy.io/undone-by"
+	// AnnotationResumedBy on a run names who asked for the last resume.
+	AnnotationResumedBy = "axiom.apitomy.io/resumed-by"
 	// AnnotationAppliedBy on an action type or tool is the user who put a draft of
 	// the Configuration Assistant there.
 	AnnotationAppliedBy = "axiom.apitomy.io/applied-by"

@@ -59,7 +59,7 @@ type HumanContext struct {
 
 	// description of what is asked.
 	// +optional
-	// +kubebuilder:validation:MaxLength=65536
+	// +kubebuilder:validation:MaxLength=131072
 	Description string `json:"description,omitempty"`
 
 	// details are facts, by label.
@@ -187,6 +187,11 @@ type HumanTaskSpec struct {
 	// status; present but empty: nobody.
 	// +optional
 	Assignees *Assignees `json:"assignees,omitempty"`
+
+	// fingerprint of the question of a supervised run; only the operator sets it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Fingerprint string `json:"fingerprint,omitempty"`
 
 	// expiresAfter is an ISO 8601 duration from creation, such as P2D.
 	// +optional

@@ -40,10 +40,22 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="`cancel` must stay true once it is",fieldPath=".cancel"
 // +kubebuilder:validation:XValidation:rule="(has(self.resumeRequests) ? self.resumeRequests : 0) >= (has(oldSelf.resumeRequests) ? oldSelf.resumeRequests : 0)",message="`resumeRequests` must not shrink",fieldPath=".resumeRequests"
 type WorkflowRunSpec struct {
-	// compositionRef names the composition whose workflow runs.
-	// +required
+	// compositionRef names the composition whose workflow runs; exactly one of it
+	// and git is set.
+	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`compositionRef` must not change"
-	CompositionRef CompositionSource `json:"compositionRef"`
+	CompositionRef CompositionSource `json:"compositionRef,omitzero"`
+
+	// git pins the definition of a supervised run.
+	// +optional
+	Git *GitSource `json:"git,omitempty"`
+
+	// credentials that the definition's effects may use, by alias.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Credentials []RunCredential `json:"credentials,omitempty"`
 
 	// inputs of the start node, by name.
 	// +optional
@@ -53,9 +65,9 @@ type WorkflowRunSpec struct {
 	// +mapType=atomic
 	Inputs *runtime.RawExtension `json:"inputs,omitempty"`
 
-	// resumePolicy: Automatic (default) or Explicit.
+	// resumePolicy: Automatic, which is the default for compositions, or Explicit,
+	// which is the default, and all there is, for definitions in Git.
 	// +optional
-	// +kubebuilder:default=Automatic
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`resumePolicy` must not change"
 	ResumePolicy ResumePolicy `json:"resumePolicy,omitempty"`
 
@@ -78,6 +90,11 @@ type WorkflowRunSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// IsExplicit tells whether a person asks for each resume.
+func (s *WorkflowRunSpec) IsExplicit() bool {
+	return s.Git != nil || s.ResumePolicy == ResumeExplicit
 }
 
 // RunPhase of a run.
@@ -114,15 +131,35 @@ type ValueRef struct {
 
 // RunDefinition is what a run executes, pinned.
 type RunDefinition struct {
-	// snapshot is the ControllerRevision that holds it.
-	// +required
+	// snapshot is the ControllerRevision that holds a composition's workflow.
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	Snapshot string `json:"snapshot"`
+	Snapshot string `json:"snapshot,omitempty"`
 
 	// revision of the workflow in it.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MaxLength=71
-	Revision string `json:"revision"`
+	Revision string `json:"revision,omitempty"`
+
+	// descriptor is the identity of a definition in Git.
+	// +optional
+	Descriptor *GitDescriptor `json:"descriptor,omitempty"`
+
+	// digest of the descriptor.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest,omitempty"`
+
+	// inputDigest is that of the inputs as given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	InputDigest string `json:"inputDigest,omitempty"`
+
+	// sources that are retained, the root first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=33
+	Sources []RetainedSource `json:"sources,omitempty"`
 }
 
 // RunFailure is why a run, an attempt or a node failed.
@@ -431,6 +468,20 @@ type HistoryEntry struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
+
+	// call of a frame that was opened.
+	// +optional
+	Call *HistoryCall `json:"call,omitempty"`
+
+	// receipt of an effect, a prompt or an answer.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Receipt *runtime.RawExtension `json:"receipt,omitempty"`
+
+	// receiptRef points to a receipt larger than 4 KiB.
+	// +optional
+	ReceiptRef *ValueRef `json:"receiptRef,omitempty"`
 }
 
 // RunHistory holds what closed; older entries are in pages.
@@ -518,6 +569,57 @@ type WorkflowRunStatus struct {
 	// history of closed activations.
 	// +optional
 	History RunHistory `json:"history,omitzero"`
+
+	// executions of a supervised run, the newest 16, oldest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Executions []RunExecution `json:"executions,omitempty"`
+
+	// frames are the live calls of components, in the order they were opened: path, call, component, iteration or item,
+	// and instance. Only the operator writes them, as with the instance.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Frames []RunFrame `json:"frames,omitempty"`
+
+	// calls are how far repeats and lists of live calls have come.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Calls []RunCallState `json:"calls,omitempty"`
+
+	// opened counts the frames that each component node opened in each frame, by their common address.
+	// +optional
+	Opened map[string]int64 `json:"opened,omitempty"`
+
+	// intents of open activations.
+	// +optional
+	// +listType=atomic
+	Intents []RunIntent `json:"intents,omitempty"`
+
+	// workspace is what the run has of Git.
+	// +optional
+	Workspace *RunWorkspace `json:"workspace,omitempty"`
+
+	// sessions of the run's agents.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Sessions []RunSession `json:"sessions,omitempty"`
+
+	// outputs of a supervised run's root, by name.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
+	Outputs *runtime.RawExtension `json:"outputs,omitempty"`
+
+	// outputsRef points to outputs that are kept outside.
+	// +optional
+	OutputsRef *ValueRef `json:"outputsRef,omitempty"`
 }
 
 // WorkflowRun is one durable execution of one immutable definition.
@@ -529,6 +631,7 @@ type WorkflowRunStatus struct {
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.currentNode`,description="What is open"
 // +kubebuilder:printcolumn:name="Waits for",type=string,JSONPath=`.status.waitsFor`,description="What the run waits for"
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`
+// +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.spec.git.commit`,description="Of a definition in Git"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type WorkflowRun struct {
 	metav1.TypeMeta `json:",inline"`
