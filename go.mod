@@ -3,6 +3,7 @@ module github.com/apitomy/axiom-operator
 go 1.26.0
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/coder/acp-go-sdk v0.13.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/cel-go v0.31.0

@@ -34,7 +34,7 @@ const module = "github.com/apitomy/axiom-operator/"
 // pure are the packages that decide.
 var pure = []string{
 	"action", "capability", "changeset", "engine", "event", "expression", "form", "isoduration", "journal", "jsonvalue", "pattern", "prompt", "token",
-	"workflow",
+	"workflow", "workpath",
 }
 
 // announced are those that are pure as soon as they are there.
@@ -47,6 +47,7 @@ var typed = []string{"template"}
 var guests = map[string][]string{
 	"expression": {"github.com/google/cel-go/"},
 	"form":       {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"workpath":   {"github.com/bmatcuk/doublestar/v4"},
 	"template":   {module + "api/v1alpha1"},
 }
 
