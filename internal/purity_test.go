@@ -40,13 +40,15 @@ var pure = []string{
 // announced are those that are pure as soon as they are there.
 var announced = []string{"definition"}
 
-// typed are those that are pure but for the types of the API they speak in, which bring Kubernetes with them.
-var typed = []string{"template"}
+// typed are those that are pure but for what their guests bring with them: the types of the API Kubernetes, the rules for
+// secrets a reader of files.
+var typed = []string{"secretscan", "template"}
 
 // guests are what pure packages may import of other modules, by package.
 var guests = map[string][]string{
 	"expression": {"github.com/google/cel-go/"},
 	"form":       {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"secretscan": {"github.com/spf13/viper", "github.com/zricethezav/gitleaks/v8/config"},
 	"workpath":   {"github.com/bmatcuk/doublestar/v4"},
 	"template":   {module + "api/v1alpha1"},
 }
