@@ -33,7 +33,7 @@ const module = "github.com/apitomy/axiom-operator/"
 
 // pure are the packages that decide.
 var pure = []string{
-	"action", "capability", "changeset", "engine", "event", "expression", "form", "isoduration", "journal", "jsonvalue", "pattern", "prompt", "token",
+	"action", "capability", "changeset", "engine", "event", "expression", "form", "fragment", "isoduration", "journal", "jsonvalue", "pattern", "prompt", "token",
 	"workflow", "workpath",
 }
 
