@@ -42,12 +42,12 @@ func TestReadReply(t *testing.T) {
 		"an object without what may be": {contract: verdict, reply: `{"ok": true, "score": null}`, want: map[string]any{"ok": true, "score": nil}},
 		"a fence":                       {contract: verdict, reply: "```json\n{\"ok\": true}\n```", want: ok},
 		"a fence with room around it":   {contract: verdict, reply: "\n ```json \r\n{\"ok\":\n true}\n\n  ```\n", want: ok},
-		"a fence of another language":   {contract: verdict, reply: "```\n{\"ok\": true}\n```", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON object and nothing else: "}},
-		"words beside it":               {contract: verdict, reply: "Here: {\"ok\": true}", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON object and nothing else: "}},
-		"words behind the fence":        {contract: verdict, reply: "```json\n{\"ok\": true}\n```\nDone.", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON object and nothing else: "}},
-		"two fences":                    {contract: verdict, reply: "```json\n{\"ok\": true}\n```\n```json\n{}\n```", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON object and nothing else: "}},
-		"two values":                    {contract: verdict, reply: `{"ok": true} {}`, code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON object and nothing else: "}},
-		"nothing, with a contract":      {contract: verdict, reply: " ", code: action.CodeReplyInvalid, faults: []string{"the reply is empty; it must be one JSON object"}},
+		"a fence of another language":   {contract: verdict, reply: "```\n{\"ok\": true}\n```", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON value and nothing else: "}},
+		"words beside it":               {contract: verdict, reply: "Here: {\"ok\": true}", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON value and nothing else: "}},
+		"words behind the fence":        {contract: verdict, reply: "```json\n{\"ok\": true}\n```\nDone.", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON value and nothing else: "}},
+		"two fences":                    {contract: verdict, reply: "```json\n{\"ok\": true}\n```\n```json\n{}\n```", code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON value and nothing else: "}},
+		"two values":                    {contract: verdict, reply: `{"ok": true} {}`, code: action.CodeReplyInvalid, faults: []string{"the reply must be one JSON value and nothing else: "}},
+		"nothing, with a contract":      {contract: verdict, reply: " ", code: action.CodeReplyInvalid, faults: []string{"the reply is empty; it must be one JSON value"}},
 		"a list":                        {contract: verdict, reply: `[true]`, code: action.CodeReplyInvalid, faults: []string{"answer: type"}},
 		"no conversion":                 {contract: verdict, reply: `{"ok": "true", "score": "1", "why": 3, "data": []}`, code: action.CodeReplyInvalid, faults: []string{"data: type", "ok: type", "score: type", "why: type"}},
 		"what is missing":               {contract: verdict, reply: `{"ok": null}`, code: action.CodeReplyInvalid, faults: []string{"ok: type"}},
@@ -105,7 +105,7 @@ func TestContractIsToldToTheAgent(t *testing.T) {
 	const schema = `{"properties":{"data":{"type":["object","null"]},"ok":{"description":"whether it may go","type":"boolean"},` +
 		`"score":{"type":["number","null"]},"why":{"type":["string","null"]}},"required":["ok"],"type":"object"}`
 	got := verdict.Extend("Do it.")
-	if !strings.HasPrefix(got, "Do it.\n\nYour whole reply must be one JSON object") || !strings.HasSuffix(got, ":\n"+schema) {
+	if !strings.HasPrefix(got, "Do it.\n\nYour whole reply must be one JSON value") || !strings.HasSuffix(got, ":\n"+schema) {
 		t.Errorf("got %q", got)
 	}
 	_, err := verdict.Read(`{"score": "high"}`)

@@ -179,7 +179,7 @@ spec: {description: Assesses., mode: agent, agent: {promptTemplate: "Well?", ses
 			w.dismisses(run)
 		},
 		Entry("no reply is in the right form", playbook(says("", "one"), says("", "two"), says("", "three"), says("", fine)),
-			"REPLY_INVALID", "the reply must be one JSON object and nothing else"),
+			"REPLY_INVALID", "the reply must be one JSON value and nothing else"),
 		Entry("the reply is too large", playbook(says("", strings.Repeat("long ", 30_000))), "REPLY_TOO_LARGE", "the reply has more than 131072 bytes"),
 		Entry("workbench 57: it asks for a tool", playbook("- steps: [{permission: {tool: Write, expect: deny}}, {say: '{}'}]\n"), "AGENT_TOOL_DENIED", "Write"),
 		Entry("it refuses", playbook(says("something else", fine)), "AGENT_ERROR", "refusal"),
