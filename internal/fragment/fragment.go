@@ -40,6 +40,8 @@ const (
 )
 
 // A Refusal says why a fragment is not carried out. It holds nothing of the fragment.
+//
+//nolint:errname // what the contract calls it
 type Refusal struct {
 	Code string
 	// Index of the operation at fault, from 0; -1: the whole.

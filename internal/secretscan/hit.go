@@ -24,6 +24,8 @@ const (
 )
 
 // A Hit says where a secret is, or that the scanner could not tell. It holds nothing of the text.
+//
+//nolint:errname // a finding first, and an error where it refuses
 type Hit struct {
 	// Rule that was met.
 	Rule string

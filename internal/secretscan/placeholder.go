@@ -9,7 +9,7 @@ import (
 // Placeholders stand where a secret would, all of the value: nothing, a variable or an expression of any of these forms,
 // a name in angle brackets, a run of characters that hide, and words that say so.
 var (
-	variable = regexp.MustCompile(`^(?:\$\{\{[^\n]*\}\}|\$\{[^}\n]*\}|\{\{[^\n]*\}\}|\$\([^)\n]*\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|<[^<>\n]*>)$`)
+	variable = regexp.MustCompile(`^(?:\$\{\{[^\n]*\}\}|\$\{[^}\n]*\}|\{\{[^\n]*\}\}|\$\([^)\n]*\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{env:\w+\}|<[^<>\n]*>)$`)
 	hidden   = regexp.MustCompile(`^(?:[*.…•#_-]+|[xX]+|\[?(?i:redacted|hidden|masked|removed)\]?)$`)
 	says     = regexp.MustCompile(`(?i)^(?:change|replace|insert|enter|put)[ _-]?(?:me|this|here|it)$|^(?:your|my)[ _-][A-Za-z _-]+$|^(?:example|sample|dummy|placeholder)(?:[ _-][A-Za-z _-]+)?$`)
 )
