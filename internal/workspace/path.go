@@ -1,0 +1,3 @@
+package workspace
+
+func checkPath(path string) error { return nil }
