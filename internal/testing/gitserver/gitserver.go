@@ -8,6 +8,7 @@ package gitserver
 import (
 	"bytes"
 	"crypto/subtle"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -87,11 +88,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	backend := &cgi.Handler{
-		Path: filepath.Join(execPath(), "git-http-backend"),
-		Env:  append(s.environment(), "GIT_PROJECT_ROOT="+s.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+Username),
+	s.backend().ServeHTTP(w, r)
+}
+
+func (s *Server) backend() http.Handler {
+	return &cgi.Handler{
+		Path:   filepath.Join(execPath(), "git-http-backend"),
+		Env:    append(s.environment(), "GIT_PROJECT_ROOT="+s.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+Username),
+		Stderr: io.Discard,
 	}
-	backend.ServeHTTP(w, r)
+}
+
+// Forward has the server do what a request asks for; the answer is lost.
+func (s *Server) Forward(r *http.Request) {
+	s.backend().ServeHTTP(httptest.NewRecorder(), r)
 }
 
 func (s *Server) note(r *http.Request) Request {
@@ -287,17 +297,23 @@ func (r *Repository) Git(args ...string) string {
 	return r.run(nil, nil, args...)
 }
 
+// GitWith runs the git program with something on its standard input.
+func (r *Repository) GitWith(input []byte, args ...string) string {
+	r.t.Helper()
+	return r.run(bytes.NewReader(input), nil, args...)
+}
+
 func (r *Repository) git(args ...string) {
 	r.t.Helper()
 	r.command(nil, nil, args...)
 }
 
-func (r *Repository) run(input interface{ Read([]byte) (int, error) }, env []string, args ...string) string {
+func (r *Repository) run(input io.Reader, env []string, args ...string) string {
 	r.t.Helper()
 	return r.command(input, env, append([]string{"--git-dir=" + r.Dir}, args...)...)
 }
 
-func (r *Repository) command(input interface{ Read([]byte) (int, error) }, env []string, args ...string) string {
+func (r *Repository) command(input io.Reader, env []string, args ...string) string {
 	r.t.Helper()
 	command := exec.Command("git", args...)
 	command.Env = append(append(r.server.environment(), identity()...), env...)
