@@ -10,8 +10,9 @@ import (
 
 // Add stages what the files of a worktree are at these paths, which name files, directories or, as `.`, all there is: what
 // was added, changed or deleted. It is all or nothing. The staged paths are those whose entry in the index changed, by
-// their bytes. Files that are not in the index and match a rule of a .gitignore are left out, and refused where they are
-// named. The failures are PATHSPEC_UNMATCHED, PATHSPEC_IGNORED, PATHSPEC_INVALID and those of paths.
+// their bytes. Files that are not in the index and match a rule of a .gitignore are left out. Naming one is refused, and so
+// is naming a directory that is ignored, or anything in it. The failures are PATHSPEC_UNMATCHED, PATHSPEC_IGNORED,
+// PATHSPEC_INVALID and those of paths.
 func (o *Objects) Add(w Worktree, paths []string) (Worktree, []string, error) {
 	s, err := o.newStaging(w)
 	if err != nil {
@@ -73,11 +74,13 @@ func (s *staging) add(path string) error {
 	if work.kind() == KindNone && index.kind() == KindNone {
 		return failure(CodePathspecUnmatched, "nothing has the path")
 	}
-	ignored, err := s.isIgnored(segments, work.kind() == KindDirectory)
+	depth, ignored, err := s.ignoredAt(segments)
 	if err != nil {
 		return err
 	}
-	if ignored && index.kind() == KindNone {
+	// What is in the index by this very name may be named whatever the rules say of it, but not of what it is in.
+	isTracked := index.kind() != KindNone && index.kind() != KindDirectory
+	if ignored && !(isTracked && depth == len(segments)) {
 		return failure(CodePathspecIgnored, "the path is ignored")
 	}
 	return s.stage(segments, work, ignored)
@@ -206,18 +209,22 @@ func (s *staging) mergeEntry(dir *directory, work treeEntry, path []string, igno
 	return s.merge(dir, work, path, ignored)
 }
 
-// isIgnored tells whether a path is ignored, by itself or for a directory it is in.
-func (s *staging) isIgnored(segments []string, isDirectory bool) (bool, error) {
+// ignoredAt finds the first part of a path that is ignored, and how many segments it has.
+func (s *staging) ignoredAt(segments []string) (depth int, ignored bool, err error) {
 	for i := range segments {
+		kind, err := s.work.Kind(strings.Join(segments[:i+1], "/"))
+		if err != nil || kind == KindNone {
+			return 0, false, err
+		}
 		rules, err := s.rulesOf(segments[:i])
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
-		if rules.ignores(segments[:i+1], isDirectory || i < len(segments)-1) {
-			return true, nil
+		if rules.ignores(segments[:i+1], kind == KindDirectory) {
+			return i + 1, true, nil
 		}
 	}
-	return false, nil
+	return 0, false, nil
 }
 
 // rulesOf are the rules in a directory of the files.

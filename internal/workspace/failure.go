@@ -28,6 +28,10 @@ const (
 	CodeMessageEmpty       = "MESSAGE_EMPTY"
 	CodeFragmentPath       = "FRAGMENT_PATH"
 	CodeRepositoryTooLarge = "REPOSITORY_TOO_LARGE"
+	// CodeWorkspaceTooLarge is that of a run whose own objects exceed MaxPacks.
+	CodeWorkspaceTooLarge = "WORKSPACE_TOO_LARGE"
+	// CodeObjectFormatUnsupported is that of a repository that has ids of another kind.
+	CodeObjectFormatUnsupported = "OBJECT_FORMAT_UNSUPPORTED"
 )
 
 func failure(code, format string, args ...any) *effect.Failure {
@@ -36,8 +40,7 @@ func failure(code, format string, args ...any) *effect.Failure {
 
 // about says of a failure which of the values of an input it is about.
 func about(input string, i int, err error) error {
-	var final *effect.Failure
-	if errors.As(err, &final) {
+	if final, ok := errors.AsType[*effect.Failure](err); ok {
 		return failure(final.Code, "%s[%d]: %s", input, i, final.Message)
 	}
 	return err

@@ -61,19 +61,16 @@ func (l *Listing) wanted(commit string) (ids []string, exact bool) {
 }
 
 func fetchRequest(listing *Listing, wanted []string, isDepthOne bool) []byte {
-	capabilities := " side-band-64k"
-	for _, wish := range []string{"ofs-delta", "no-progress"} {
-		if listing.can(wish) {
-			capabilities += " " + wish
-		}
-	}
+	wishes := []string{"", "side-band-64k", "ofs-delta", "no-progress"}
+	wishes = slices.DeleteFunc(wishes, func(wish string) bool { return wish != "" && !listing.can(wish) })
 	if listing.can("agent") {
-		capabilities += " agent=" + agent
+		wishes = append(wishes, "agent="+agent)
 	}
+	// The first line has the wishes, after a blank.
 	var body request
 	for _, id := range wanted {
-		body.packet("want " + id + capabilities + "\n")
-		capabilities = ""
+		body.packet("want " + id + strings.Join(wishes, " ") + "\n")
+		wishes = nil
 	}
 	if isDepthOne {
 		body.packet("deepen 1\n")

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -73,8 +74,7 @@ func trimRule(line string) string {
 // decides, and those of an inner directory come after those of an outer one.
 func (r *ignoreRules) ignores(segments []string, isDirectory bool) bool {
 	for ; r != nil; r = r.outer {
-		for i := len(r.rules) - 1; i >= 0; i-- {
-			rule := r.rules[i]
+		for _, rule := range slices.Backward(r.rules) {
 			if (isDirectory || !rule.dirOnly) && matchSegments(rule.segments, segments[r.depth:]) {
 				return !rule.negated
 			}
@@ -150,7 +150,7 @@ func matchByte(pattern string, c byte) (int, bool) {
 // matchClass matches one byte with a class in brackets. A class without an end matches nothing.
 func matchClass(pattern string, c byte) (int, bool) {
 	at, negated := 1, false
-	if at < len(pattern) && (pattern[at] == '!' || pattern[at] == '^') {
+	if strings.HasPrefix(pattern[at:], "!") || strings.HasPrefix(pattern[at:], "^") {
 		at, negated = at+1, true
 	}
 	matched := false
@@ -158,20 +158,24 @@ func matchClass(pattern string, c byte) (int, bool) {
 		if pattern[at] == ']' && !first {
 			return at + 1, matched != negated
 		}
-		if width, hit, ok := matchNamedClass(pattern[at:], c); ok {
-			at, matched = at+width, matched || hit
-			continue
+		width, hit, ok := matchNamedClass(pattern[at:], c)
+		if !ok {
+			width, hit = matchRange(pattern[at:], c)
 		}
-		low, width := classByte(pattern[at:])
-		high := low
-		at += width
-		if rest := pattern[at:]; len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
-			high, width = classByte(rest[1:])
-			at += 1 + width
-		}
-		matched = matched || low <= c && c <= high
+		at, matched = at+width, matched || hit
 	}
 	return 0, false
+}
+
+// matchRange matches one byte with one of a class, or with a range of them.
+func matchRange(pattern string, c byte) (width int, hit bool) {
+	low, width := classByte(pattern)
+	high := low
+	if rest := pattern[width:]; len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+		end, endWidth := classByte(rest[1:])
+		high, width = end, width+1+endWidth
+	}
+	return width, low <= c && c <= high
 }
 
 // classByte is the byte a class goes on with, and how long it is written.

@@ -10,9 +10,6 @@ import (
 	"github.com/apitomy/axiom-operator/internal/effect"
 )
 
-// CodeObjectFormatUnsupported: the repository has ids of another kind.
-const CodeObjectFormatUnsupported = "OBJECT_FORMAT_UNSUPPORTED"
-
 // zeroID stands for what is not there.
 const zeroID = "0000000000000000000000000000000000000000"
 

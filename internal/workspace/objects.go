@@ -15,9 +15,6 @@ import (
 // MaxPacks is the size in bytes of all packs a run may have.
 const MaxPacks = 32 << 20
 
-// CodeWorkspaceTooLarge: the run's own objects would exceed MaxPacks.
-const CodeWorkspaceTooLarge = "WORKSPACE_TOO_LARGE"
-
 // Limits of one pack of a run. It is written by this package, so they only bound what a damaged one could do.
 const (
 	maxOwnObjects = 1 << 20

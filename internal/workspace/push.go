@@ -86,10 +86,10 @@ func readReport(report io.Reader, ref string) error {
 	packets := pktline.NewScanner(report)
 	unpacked, updated := false, false
 	for packets.Scan() && len(packets.Bytes()) > 0 {
-		switch line := strings.TrimSuffix(string(packets.Bytes()), "\n"); {
-		case line == "unpack ok":
+		switch strings.TrimSuffix(string(packets.Bytes()), "\n") {
+		case "unpack ok":
 			unpacked = true
-		case line == "ok "+ref:
+		case "ok " + ref:
 			updated = true
 		default:
 			return errRefused

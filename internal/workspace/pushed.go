@@ -95,8 +95,7 @@ func observed(err error) (effect.Observation, error) {
 	if reason, retryAfter, ok := Unavailable(err); ok {
 		return effect.Missed(reason, retryAfter), nil
 	}
-	var final *effect.Failure
-	if errors.As(err, &final) {
+	if final, ok := errors.AsType[*effect.Failure](err); ok {
 		return effect.Observation{}, final
 	}
 	return effect.Observation{}, err

@@ -21,13 +21,11 @@ func IsBranchName(name string) bool {
 
 // isRefPath has the rules for what follows `refs/heads/`.
 func isRefPath(name string) bool {
-	if name == "" || name == "@" || strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
+	if name == "@" || strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
 		return false
 	}
-	for _, c := range []byte(name) {
-		if c <= ' ' || c == 0x7f || strings.IndexByte(`~^:?*[\`, c) >= 0 {
-			return false
-		}
+	if strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(`~^:?*[\`, c) }) {
+		return false
 	}
 	for segment := range strings.SplitSeq(name, "/") {
 		if segment == "" || strings.HasPrefix(segment, ".") || strings.HasSuffix(segment, ".lock") {

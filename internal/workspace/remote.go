@@ -186,8 +186,7 @@ type request struct {
 	bytes.Buffer
 }
 
-const maxPacket = 65516
-
+// packet of a text that is far shorter than one may be.
 func (r *request) packet(text string) {
 	const digits = "0123456789abcdef"
 	n := len(text) + 4

@@ -75,6 +75,7 @@ func (d *directory) apply(operation Operation) (string, error) {
 		return "", failure(CodeFragmentPath, "the path is a directory")
 	case KindSubmodule:
 		return "", failure(CodePathInSubmodule, "the path is a submodule")
+	default:
 	}
 	if operation.Delete {
 		return d.delete(operation.Path, found)

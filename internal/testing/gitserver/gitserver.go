@@ -155,7 +155,7 @@ func (s *Server) AnswerStatus(status int) {
 	})
 }
 
-// Hang up on every request.
+// HangUp has the server hang up on every request.
 func (s *Server) HangUp() {
 	s.Answer(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
 }
