@@ -147,7 +147,7 @@ func (r *packReader) entryHeader(e *entry) error {
 	e.size = int64(b & 15)
 	for shift := 4; b&0x80 != 0; shift += 7 {
 		if b, err = r.ReadByte(); err != nil || shift > 53 {
-			return unreadable("size of an object", err)
+			return fmt.Errorf("%w: size of an object", errUnreadable)
 		}
 		e.size |= int64(b&0x7f) << shift
 	}
@@ -170,7 +170,7 @@ func (r *packReader) baseOffset(e *entry) error {
 	for {
 		b, err := r.ReadByte()
 		if err != nil || distance > 1<<48 {
-			return unreadable("base of a delta", errors.Join(err, errUnreadable))
+			return fmt.Errorf("%w: base of a delta", errUnreadable)
 		}
 		distance = (distance+1)<<7 | int64(b&0x7f)
 		if b&0x80 == 0 {

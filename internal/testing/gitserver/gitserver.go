@@ -219,10 +219,13 @@ func (r *Repository) Commit(branch string, files map[string]FileSpec) string {
 	return r.commit(branch, r.tree(files), r.Head(branch))
 }
 
-// CommitTree makes a commit of a tree on a branch.
-func (r *Repository) CommitTree(branch, tree string) string {
+// RawCommit makes a commit of a tree on a branch, however malformed the tree is.
+func (r *Repository) RawCommit(branch, tree string) string {
 	r.t.Helper()
-	return r.commit(branch, tree, r.Head(branch))
+	const somebody = "Somebody <somebody@example.com> 1700000000 +0000"
+	commit := r.Object("commit", []byte("tree "+tree+"\nauthor "+somebody+"\ncommitter "+somebody+"\n\nraw\n"))
+	r.Move(branch, commit)
+	return commit
 }
 
 func (r *Repository) commit(branch, tree, parent string) string {
@@ -244,13 +247,17 @@ func (r *Repository) tree(files map[string]FileSpec) string {
 		r.t.Fatal(err)
 	}
 	var lines bytes.Buffer
+	known := map[string]string{}
 	for path, file := range files {
 		mode, id := file.Mode, file.Content
 		if mode == "" {
 			mode = "100644"
 		}
 		if mode != "160000" {
-			id = r.Object("blob", []byte(file.Content))
+			if known[file.Content] == "" {
+				known[file.Content] = r.Object("blob", []byte(file.Content))
+			}
+			id = known[file.Content]
 		}
 		lines.WriteString(mode + " " + id + "\t" + path + "\x00")
 	}
