@@ -37,13 +37,15 @@ type record struct {
 	size, data int64
 }
 
-// A Base is what was fetched of a commit: everything its tree has. It reads from disk and holds no object.
+// A Base is what was fetched of a commit: everything its tree has. It reads from disk and holds no object. It is for one
+// caller at a time; another one opens it again.
 type Base struct {
 	// Commit that was fetched.
-	Commit string
-	pack   *os.File
-	index  *os.File
-	count  int64
+	Commit   string
+	pack     *os.File
+	index    *os.File
+	count    int64
+	inflater inflater
 	// lost is called when an object turns out to be damaged.
 	lost func()
 }
@@ -140,7 +142,7 @@ func (b *Base) read(kind plumbing.ObjectType, id plumbing.Hash, maxSize int64) (
 	if r.size > maxSize {
 		return nil, false, fmt.Errorf("%w: object %s has %d bytes", errTooLarge, id, r.size)
 	}
-	data, err := inflateAt(b.pack, r.data, r.size)
+	data, err := b.inflater.read(b.pack, r.data, r.size)
 	if err == nil && plumbing.ComputeHash(kind, data) != id {
 		err = errUnreadable
 	}
@@ -160,10 +162,11 @@ func (b *Base) isLost(err error) error {
 
 // An unpacker makes a base of a pack that was received.
 type unpacker struct {
-	pack    *os.File
-	limits  packLimits
-	entries []entry
-	total   int64
+	pack     *os.File
+	limits   packLimits
+	entries  []entry
+	total    int64
+	inflater inflater
 	// end of the file, where objects that were deltas are appended.
 	end int64
 	// byOffset and byID are the deltas that wait for a base, by its place among the entries and by its id.
@@ -257,7 +260,7 @@ func (u *unpacker) applyAll(i int) ([]int, error) {
 	if base.size > u.limits.delta {
 		return nil, fmt.Errorf("%w: the base of a delta has %d bytes", errTooLarge, base.size)
 	}
-	data, err := inflateAt(u.pack, base.data, base.size)
+	data, err := u.inflater.read(u.pack, base.data, base.size)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +278,7 @@ func (u *unpacker) applyAll(i int) ([]int, error) {
 
 // apply makes the object of a delta and appends it to the file.
 func (u *unpacker) apply(e *entry, kind plumbing.ObjectType, base []byte) error {
-	delta, err := inflateAt(u.pack, e.data, e.size)
+	delta, err := u.inflater.read(u.pack, e.data, e.size)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ const (
 	// MaxGlobbed is how many paths a glob may find.
 	MaxGlobbed = 10_000
 	// maxVisited is how many entries it looks at. Trees that are in each other many times would have no end.
-	maxVisited = 1 << 20
+	maxVisited = 1 << 19
 )
 
 // Glob finds the files and links of a worktree that a pattern includes and none excludes, sorted by bytes. What has a path

@@ -35,8 +35,9 @@ type Objects struct {
 	bases []*Base
 	own   map[plumbing.Hash]located
 	// packed is the size of the packs that were loaded or taken.
-	packed int64
-	fresh  map[plumbing.Hash]object
+	packed   int64
+	fresh    map[plumbing.Hash]object
+	inflater inflater
 }
 
 // located is an object in a pack.
@@ -163,7 +164,7 @@ func (o *Objects) read(kind plumbing.ObjectType, id plumbing.Hash, maxSize int64
 		return fresh.data, nil
 	}
 	if own, found := o.own[id]; found && own.kind == kind {
-		return readOwn(own, id, maxSize)
+		return o.readOwn(own, id, maxSize)
 	}
 	for _, base := range o.bases {
 		if data, found, err := base.read(kind, id, maxSize); err != nil || found {
@@ -173,11 +174,11 @@ func (o *Objects) read(kind plumbing.ObjectType, id plumbing.Hash, maxSize int64
 	return nil, missing(id)
 }
 
-func readOwn(own located, id plumbing.Hash, maxSize int64) ([]byte, error) {
+func (o *Objects) readOwn(own located, id plumbing.Hash, maxSize int64) ([]byte, error) {
 	if own.size > maxSize {
 		return nil, fmt.Errorf("%w: object %s has %d bytes", errTooLarge, id, own.size)
 	}
-	data, err := inflateAt(bytes.NewReader(own.pack), own.data, own.size)
+	data, err := o.inflater.read(bytes.NewReader(own.pack), own.data, own.size)
 	if err == nil && plumbing.ComputeHash(own.kind, data) != id {
 		err = errUnreadable
 	}
@@ -199,7 +200,7 @@ func (o *Objects) copyOwn(id plumbing.Hash, into map[plumbing.Hash]object) error
 		return nil
 	}
 	own := o.own[id]
-	data, err := readOwn(own, id, maxOwnTotal)
+	data, err := o.readOwn(own, id, maxOwnTotal)
 	into[id] = object{kind: own.kind, data: data}
 	return err
 }

@@ -227,16 +227,31 @@ func unreadable(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", errUnreadable, what, err)
 }
 
-// inflateAt reads an object's data at an offset.
-func inflateAt(from io.ReaderAt, offset, size int64) ([]byte, error) {
-	in := bufio.NewReaderSize(io.NewSectionReader(from, offset, 1<<62), int(min(inflateBuffer, size+64)))
-	z, err := zlib.NewReader(in)
+// An inflater reads compressed data at an offset. What it works with is used again.
+type inflater struct {
+	buffered *bufio.Reader
+	zlib     io.ReadCloser
+}
+
+// read returns data that inflate to a size.
+func (f *inflater) read(from io.ReaderAt, offset, size int64) ([]byte, error) {
+	section := io.NewSectionReader(from, offset, 1<<62)
+	if f.buffered == nil {
+		f.buffered = bufio.NewReader(section)
+	}
+	f.buffered.Reset(section)
+	var err error
+	if f.zlib == nil {
+		f.zlib, err = zlib.NewReader(f.buffered)
+	} else {
+		err = f.zlib.(zlib.Resetter).Reset(f.buffered, nil)
+	}
 	if err != nil {
 		return nil, unreadable("data of an object", err)
 	}
 	// What claims a size grows the buffer only as far as there is data.
 	var data bytes.Buffer
-	if err := copyExactly(&data, z, size); err != nil {
+	if err := copyExactly(&data, f.zlib, size); err != nil {
 		return nil, err
 	}
 	return data.Bytes(), nil
