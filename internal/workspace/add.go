@@ -53,18 +53,9 @@ func (s *staging) add(path string) error {
 	if path == "." {
 		return s.mergeDirectory(s.index, s.work.root, nil, false)
 	}
-	if strings.HasPrefix(path, ":") {
-		return failure(CodePathspecInvalid, "the path has the form of a pattern of Git")
-	}
-	if err := checkPath(path); err != nil {
-		return err
-	}
-	work, err := s.work.reach(path)
+	work, err := s.named(path)
 	if err != nil {
 		return err
-	}
-	if work.kind() == KindSubmodule {
-		return failure(CodePathInSubmodule, "the path is a submodule")
 	}
 	segments := strings.Split(path, "/")
 	index, err := s.indexed(segments)
@@ -74,16 +65,31 @@ func (s *staging) add(path string) error {
 	if work.kind() == KindNone && index.kind() == KindNone {
 		return failure(CodePathspecUnmatched, "nothing has the path")
 	}
-	depth, ignored, err := s.ignoredAt(segments)
+	depth, err := s.ignoredAt(segments)
 	if err != nil {
 		return err
 	}
 	// What is in the index by this very name may be named whatever the rules say of it, but not of what it is in.
 	isTracked := index.kind() != KindNone && index.kind() != KindDirectory
-	if ignored && !(isTracked && depth == len(segments)) {
+	if depth > 0 && (!isTracked || depth < len(segments)) {
 		return failure(CodePathspecIgnored, "the path is ignored")
 	}
-	return s.stage(segments, work, ignored)
+	return s.stage(segments, work, depth > 0)
+}
+
+// named is what the files have at a path that is to be staged.
+func (s *staging) named(path string) (treeEntry, error) {
+	if strings.HasPrefix(path, ":") {
+		return treeEntry{}, failure(CodePathspecInvalid, "the path has the form of a pattern of Git")
+	}
+	if err := checkPath(path); err != nil {
+		return treeEntry{}, err
+	}
+	work, err := s.work.reach(path)
+	if err == nil && work.kind() == KindSubmodule {
+		err = failure(CodePathInSubmodule, "the path is a submodule")
+	}
+	return work, err
 }
 
 // indexed is what a path is in the index.
@@ -150,8 +156,7 @@ func (s *staging) merge(dir *directory, work treeEntry, path []string, ignored b
 	return nil
 }
 
-// mergeChild brings a directory of the index to what it is in the files. What was a file is deleted only if something of the
-// directory is staged or it is no longer there, which it is not.
+// mergeChild brings a directory of the index to what it is in the files. A file that was there before is gone.
 func (s *staging) mergeChild(dir *directory, work treeEntry, path []string, ignored bool) error {
 	if kind := dir.entries[work.name].kind(); kind != KindDirectory && kind != KindNone {
 		dir.remove(work.name)
@@ -209,22 +214,22 @@ func (s *staging) mergeEntry(dir *directory, work treeEntry, path []string, igno
 	return s.merge(dir, work, path, ignored)
 }
 
-// ignoredAt finds the first part of a path that is ignored, and how many segments it has.
-func (s *staging) ignoredAt(segments []string) (depth int, ignored bool, err error) {
+// ignoredAt finds the first part of a path that is ignored, by the number of its segments; 0: none is.
+func (s *staging) ignoredAt(segments []string) (int, error) {
 	for i := range segments {
-		kind, err := s.work.Kind(strings.Join(segments[:i+1], "/"))
-		if err != nil || kind == KindNone {
-			return 0, false, err
+		found, err := s.work.reach(strings.Join(segments[:i+1], "/"))
+		if err != nil || found.kind() == KindNone {
+			return 0, err
 		}
 		rules, err := s.rulesOf(segments[:i])
 		if err != nil {
-			return 0, false, err
+			return 0, err
 		}
-		if rules.ignores(segments[:i+1], kind == KindDirectory) {
-			return i + 1, true, nil
+		if rules.ignores(segments[:i+1], found.kind() == KindDirectory) {
+			return i + 1, nil
 		}
 	}
-	return 0, false, nil
+	return 0, nil
 }
 
 // rulesOf are the rules in a directory of the files.

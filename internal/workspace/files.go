@@ -88,12 +88,15 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Blob reads the bytes of the regular file at a path, its Git id, and what is there instead if it is none. The failure is
-// FILE_TOO_LARGE.
+// Blob reads the bytes and the Git id of the regular file at a path. Where there is none, kind says what there is instead, or
+// what is on the way. The failure is FILE_TOO_LARGE.
 func (t Tree) Blob(path string, maxSize int64) (data []byte, id string, kind Kind, err error) {
 	found, below, err := t.lookup(path)
-	if err != nil || below || found.kind() != KindFile {
+	switch {
+	case err != nil || found.kind() != KindFile:
 		return nil, "", found.kind(), err
+	case below:
+		return nil, "", KindNone, nil
 	}
 	size, err := t.objects.size(plumbing.BlobObject, found.id)
 	if err == nil && size > maxSize {

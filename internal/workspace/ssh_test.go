@@ -140,7 +140,7 @@ func TestKnownHosts(t *testing.T) {
 	if err != nil || len(known.keys) != 1 {
 		t.Errorf("with a port: %v, %v", known, err)
 	}
-	if _, err := parseKnownHosts([]byte("nonsense"), "x"); err == nil {
+	if _, err := parseKnownHosts([]byte("x ssh-ed25519 nonsense!\n"), "x"); err == nil {
 		t.Error("nonsense was read")
 	}
 }

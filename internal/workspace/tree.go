@@ -15,11 +15,12 @@ type Kind string
 
 // The kinds.
 const (
-	KindNone      Kind = "none"
-	KindFile      Kind = "file"
-	KindDirectory Kind = "directory"
-	KindLink      Kind = "link"
-	KindSubmodule Kind = "submodule"
+	KindNone       Kind = ""
+	KindFile       Kind = "file"
+	KindExecutable Kind = "executable"
+	KindDirectory  Kind = "directory"
+	KindLink       Kind = "symlink"
+	KindSubmodule  Kind = "submodule"
 )
 
 // Modes of what is written.
@@ -46,6 +47,7 @@ type treeEntry struct {
 	id   plumbing.Hash
 }
 
+// kind of an entry, which is that of a file whether it can be executed or not.
 func (e treeEntry) kind() Kind {
 	kind, _ := kindOf(e.mode)
 	return kind
@@ -162,7 +164,7 @@ func (o *Objects) TreeAt(id string) (Tree, error) {
 	return Tree{objects: o, root: root}, err
 }
 
-// Lookup finds a path. Links are not followed: found is where the path ends, or the link, submodule or file on the way at
+// lookup finds a path. Links are not followed: found is where the path ends, or the link, submodule or file on the way at
 // which it cannot go on, and below whether something of the path remained.
 func (t Tree) lookup(path string) (found treeEntry, below bool, err error) {
 	found = treeEntry{mode: modeDirectory, id: t.root}
@@ -181,15 +183,17 @@ func (t Tree) lookup(path string) (found treeEntry, below bool, err error) {
 	return found, false, nil
 }
 
-// Kind of a path, which is that of the thing on its way at which it ends if it does not exist: something below a link is
-// found out by the failure PATH_THROUGH_LINK, something in a submodule by PATH_IN_SUBMODULE. Something below a file does
-// not exist.
+// Kind is what stands at a path; KindNone: nothing does. The failures are PATH_THROUGH_LINK and PATH_IN_SUBMODULE, for a path
+// that leads through something that is not followed.
 func (t Tree) Kind(path string) (Kind, error) {
 	found, err := t.reach(path)
+	if found.kind() == KindFile && found.isExecutable() {
+		return KindExecutable, err
+	}
 	return found.kind(), err
 }
 
-// reach finds what is at a path that can be reached: that of no entry is KindNone.
+// reach finds what stands at a path; an entry of KindNone: nothing does.
 func (t Tree) reach(path string) (treeEntry, error) {
 	found, below, err := t.lookup(path)
 	switch {

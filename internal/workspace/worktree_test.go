@@ -620,3 +620,64 @@ func merged(a, b map[string]string) map[string]string {
 	maps.Copy(all, b)
 	return all
 }
+
+func TestWhatStandsAtAPath(t *testing.T) {
+	specs := files("file", "x", "dir/file", "y")
+	specs["exec"] = gitserver.FileSpec{Content: "x", Mode: "100755"}
+	specs["link"] = gitserver.FileSpec{Content: "dir", Mode: "120000"}
+	specs["module"] = gitserver.FileSpec{Content: strings.Repeat("5", 40), Mode: "160000"}
+	f := newFixture(t, specs)
+	tree, err := f.objects.TreeAt(f.worktree.WorkTree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]Kind{
+		"file": KindFile, "dir": KindDirectory, "exec": KindExecutable, "link": KindLink, "module": KindSubmodule, "none": KindNone,
+		"file/none": KindNone, "dir/none": KindNone,
+	} {
+		if got, err := tree.Kind(path); err != nil || got != want {
+			t.Errorf("%s is %q, %v", path, got, err)
+		}
+	}
+	for path, want := range map[string]Kind{
+		"file": KindFile, "exec": KindFile, "dir": KindDirectory, "link": KindLink, "link/file": KindLink, "module/x": KindSubmodule,
+		"file/none": KindNone, "none": KindNone,
+	} {
+		data, id, got, err := tree.Blob(path, 10)
+		if err != nil || got != want || (len(data) == 1) != (want == KindFile) || (id != "") != (want == KindFile) {
+			t.Errorf("%s is %q %s %q, %v", path, data, id, got, err)
+		}
+	}
+	_, _, _, err = tree.Blob("dir/file", 0)
+	wantFailure(t, err, CodeFileTooLarge)
+}
+
+func TestSupervisedNothingIsExecuted(t *testing.T) {
+	t.Run("supervised 49: filters, hooks and hostile configuration are files like any other", func(t *testing.T) {
+		marker := filepath.Join(t.TempDir(), "executed")
+		evil := "touch " + marker
+		specs := files(
+			".gitattributes", "* filter=evil diff=evil merge=evil working-tree-encoding=UTF-16 text eol=crlf export-subst\n",
+			".gitconfig", "[filter \"evil\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n[core]\n\tfsmonitor = "+evil+"\n",
+			"hooks/pre-commit", "#!/bin/sh\n"+evil+"\n",
+			".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c "+evil+"\n\tupdate = !"+evil+"\n",
+			"text", "one\ntwo\r\n$Format:%H$\n",
+		)
+		specs["hooks/post-checkout"] = gitserver.FileSpec{Content: "#!/bin/sh\n" + evil + "\n", Mode: "100755"}
+		f := newFixture(t, specs)
+		f.write(write("text", "two\r\nthree\n"), write("hooks/post-commit", "#!/bin/sh\n"+evil+"\n"))
+		f.add(".")
+		f.commit("change")
+		f.takePack()
+		if got := f.files(f.worktree.IndexTree)["text"]; got != "100644 two\r\nthree\n" {
+			t.Errorf("file is %q", got)
+		}
+		push := f.push()
+		if err := push.Perform(t.Context(), observe(t, push)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(marker); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("something was executed: %v", err)
+		}
+	})
+}
