@@ -95,7 +95,7 @@ func receivePackData(answer io.Reader, pack io.Writer, isDepthOne bool) error {
 	if !bytes.Equal(packets.Bytes(), []byte("NAK\n")) {
 		return unavailable(effect.ReasonUnreadable, "the answer to a fetch is malformed")
 	}
-	_, err := io.Copy(pack, &bandReader{packets: packets})
+	_, err := io.Copy(localWriter{pack}, &bandReader{packets: packets})
 	if errors.Is(err, errLimit) {
 		return failure(CodeRepositoryTooLarge, "the repository at the commit is too large")
 	}

@@ -349,7 +349,7 @@ func TestMemoryOfALargeRepository(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	base := fetched(t, cache, remote, commit)
 	objects := NewObjects(base)
-	w, err := objects.OpenWorktree("large", "w", "topic", commit)
+	_, w, err := objects.OpenWorktree(Repository{Name: "large"}, "w", "topic", commit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,10 +137,33 @@ func failed(ctx context.Context, message string, err error) error {
 	}
 	var final *effect.Failure
 	var known *unavailableError
-	if errors.As(err, &final) || errors.As(err, &known) {
+	var local *localError
+	if errors.As(err, &final) || errors.As(err, &known) || errors.As(err, &local) {
 		return err
 	}
 	return &unavailableError{reason: effect.ReasonNetwork, message: message, cause: err}
+}
+
+// A localError is one of this machine, while it talks to a remote.
+type localError struct {
+	error
+}
+
+func (e *localError) Unwrap() error {
+	return e.error
+}
+
+// A localWriter marks errors of writing as such.
+type localWriter struct {
+	to io.Writer
+}
+
+func (w localWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if err != nil {
+		err = &localError{err}
+	}
+	return n, err
 }
 
 // errLimit says that a stream is longer than it may be.

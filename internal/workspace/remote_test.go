@@ -3,6 +3,8 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -222,7 +224,7 @@ func TestFetchesWhatACommitHas(t *testing.T) {
 			}
 			base := fetched(t, newTestCache(t), remoteOf(server, repository), commit)
 			objects := NewObjects(base)
-			w, err := objects.OpenWorktree("app", "w", "topic", commit)
+			_, w, err := objects.OpenWorktree(Repository{Name: "app"}, "w", "topic", commit)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +307,7 @@ func readMended(t *testing.T, cache *Cache, remote *Remote, commit string) strin
 	t.Helper()
 	for range 2 {
 		objects := NewObjects(fetched(t, cache, remote, commit))
-		w, err := objects.OpenWorktree("app", "w", "topic", commit)
+		_, w, err := objects.OpenWorktree(Repository{Name: "app"}, "w", "topic", commit)
 		if errors.Is(err, ErrBaseLost) {
 			continue
 		}
@@ -384,5 +386,112 @@ func wantFailure(t testing.TB, err error, code string) {
 	var final *effect.Failure
 	if !errors.As(err, &final) || final.Code != code {
 		t.Errorf("error %v, want failure %s", err, code)
+	}
+}
+
+func TestWhereABranchStarts(t *testing.T) {
+	server := gitserver.Start(t)
+	repository := server.Create(t, "app")
+	old := repository.Commit("main", files("a", "1"))
+	main := repository.Commit("main", files("a", "2"))
+	topic := repository.Commit("topic", files("a", "3"))
+	listing, err := remoteOf(server, repository).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ branch, base, want string }{
+		"where the remote has it":          {branch: "topic", base: "main", want: topic},
+		"at its base":                      {branch: "new", base: "main", want: main},
+		"at the pinned commit without one": {branch: "new", want: old},
+	} {
+		if got, err := listing.Start(tc.branch, tc.base, old); err != nil || got != tc.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	_, err = listing.Start("new", "none", old)
+	wantFailure(t, err, CodeRefNotFound)
+	server.Answer(saysRefs(strings.Repeat(fmt.Sprintf("003d%s refs/heads/main\n", main), 2) + "0000"))
+	twice, err := remoteOf(server, repository).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = twice.Start("main", "", old)
+	wantFailure(t, err, effect.CodeAmbiguous)
+}
+
+func TestFetchesATagOfAServerThatRefusesIDs(t *testing.T) {
+	server := gitserver.Start(t)
+	repository := server.Create(t, "app")
+	commit := repository.Commit("main", files("a", "1"))
+	repository.Git("-c", "user.name=x", "-c", "user.email=x", "tag", "-a", "-m", "v", "v1", commit)
+	repository.Commit("main", files("a", "2"))
+	repository.RefuseIDs()
+	base := fetched(t, newTestCache(t), remoteOf(server, repository), commit)
+	if base.count != 4 {
+		t.Errorf("fetched %d objects, want tag, commit, tree and file", base.count)
+	}
+}
+
+func TestFaultsOfThisMachineAreNotTheRemotes(t *testing.T) {
+	server := gitserver.Start(t)
+	repository := server.Create(t, "app")
+	commit := repository.Commit("main", files("a", "1"))
+	full := errors.New("disk is full")
+	err := remoteOf(server, repository).fetch(t.Context(), commit, writerFunc(func([]byte) (int, error) { return 0, full }))
+	if _, _, ok := Unavailable(err); ok || !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestFetchesThatBreak(t *testing.T) {
+	server := gitserver.Start(t)
+	repository := server.Create(t, "app")
+	commit := repository.Commit("main", files("a", "1"))
+	const resultType = "application/x-git-upload-pack-result"
+	for name, tc := range map[string]struct {
+		body string
+		want effect.Reason
+	}{
+		"nothing":               {"", effect.ReasonNetwork},
+		"no pack":               {"0000", effect.ReasonNetwork},
+		"something else":        {"00000008ACK\n", effect.ReasonUnreadable},
+		"the server gives up":   {"00000008NAK\n000a\x03sorry", effect.ReasonServer},
+		"a band without an end": {"00000008NAK\n0009\x01PACK", effect.ReasonNetwork},
+		"a pack that is cut":    {"00000008NAK\n0009\x01PACK0000", effect.ReasonUnreadable},
+		"a refusal":             {"000eERR sorry.", effect.ReasonMissingObjects},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				return r.Method == http.MethodPost && says(resultType, tc.body)(w, r)
+			})
+			_, err := newTestCache(t).Open(t.Context(), keyOf(commit), remoteOf(server, repository))
+			if reason, _, _ := Unavailable(err); reason != tc.want {
+				t.Errorf("error %v (%s), want %s", err, reason, tc.want)
+			}
+		})
+	}
+}
+
+func TestReportsOnUpdates(t *testing.T) {
+	const ref = "refs/heads/topic"
+	for name, tc := range map[string]struct {
+		report string
+		want   error
+	}{
+		"all is well":            {"000eunpack ok\n0017ok refs/heads/topic0000", nil},
+		"the ref is refused":     {"000eunpack ok\n001eng refs/heads/topic no way0000", errRefused},
+		"the pack is refused":    {"000funpack bad\n0017ok refs/heads/topic0000", errRefused},
+		"another ref is updated": {"000eunpack ok\n0017ok refs/heads/other0000", errRefused},
+		"nothing about the ref":  {"000eunpack ok\n0000", io.ErrUnexpectedEOF},
+		"nothing":                {"", io.ErrUnexpectedEOF},
+		"an error":               {"000aERR no", errRefused},
+	} {
+		if err := readReport(strings.NewReader(tc.report), ref); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
 	}
 }

@@ -32,7 +32,7 @@ func TestSSH(t *testing.T) {
 	repository, door, remote := overSSH(t)
 	commit := repository.Commit("main", files("a", "1"))
 	objects := NewObjects(fetched(t, newTestCache(t), remote, commit))
-	w, err := objects.OpenWorktree("app", "w", "topic", commit)
+	_, w, err := objects.OpenWorktree(Repository{Name: "app"}, "w", "topic", commit)
 	if err != nil {
 		t.Fatal(err)
 	}

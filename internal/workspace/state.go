@@ -43,13 +43,22 @@ type Worktree struct {
 	Start string `json:"start"`
 }
 
-// FindBranch is the branch a repository keeps for when a worktree comes back to it.
+// FindBranch is the branch a repository keeps for when a worktree comes back to it. To do so takes no look at the remote, and
+// the base of the commit it started at.
 func (r Repository) FindBranch(name string) (Branch, bool) {
 	i := slices.IndexFunc(r.Branches, func(b Branch) bool { return b.Name == name })
 	if i < 0 {
 		return Branch{}, false
 	}
 	return r.Branches[i], true
+}
+
+// branch that is kept, or a new one.
+func (r Repository) branch(name, start string) Branch {
+	if kept, found := r.FindBranch(name); found {
+		return kept
+	}
+	return Branch{Name: name, Head: start, Start: start}
 }
 
 // without has the repository without a branch that a worktree comes to.
@@ -80,12 +89,23 @@ func CheckBranch(branch string, repository string, others []Worktree) error {
 	return nil
 }
 
-// OpenWorktree is a new worktree at a commit, with nothing changed.
-func (o *Objects) OpenWorktree(repository, name, branch, start string) (Worktree, error) {
-	tree, err := o.CommitTree(start)
-	return Worktree{
-		Name: name, Repository: repository, Branch: branch, Start: start, Head: start, IndexTree: tree, WorkTree: tree,
-	}, err
+// OpenWorktree is a new worktree with nothing changed, at the branch the repository keeps by that name, else at a new one at
+// start. The caller has checked the name with CheckBranch.
+func (o *Objects) OpenWorktree(r Repository, name, branch, start string) (Repository, Worktree, error) {
+	w := Worktree{Name: name, Repository: r.Name}
+	if err := o.checkOut(&w, r.branch(branch, start)); err != nil {
+		return r, Worktree{}, err
+	}
+	return r.without(branch), w, nil
+}
+
+// checkOut brings a worktree to a branch.
+func (o *Objects) checkOut(w *Worktree, branch Branch) error {
+	tree, err := o.CommitTree(branch.Head)
+	if err == nil {
+		w.Branch, w.Head, w.Start, w.IndexTree, w.WorkTree = branch.Name, branch.Head, branch.Start, tree, tree
+	}
+	return err
 }
 
 // CheckClean fails with LOCAL_CHANGES where index or files differ from the head.
@@ -104,17 +124,11 @@ func (o *Objects) Switch(r Repository, w Worktree, branch, start string) (Reposi
 	if err := o.CheckClean(w); err != nil || w.Branch == branch {
 		return r, w, err
 	}
-	target, kept := r.FindBranch(branch)
-	if !kept {
-		target = Branch{Name: branch, Head: start, Start: start}
-	}
-	tree, err := o.CommitTree(target.Head)
-	if err != nil {
+	left := Branch{Name: w.Branch, Head: w.Head, Start: w.Start}
+	if err := o.checkOut(&w, r.branch(branch, start)); err != nil {
 		return r, w, err
 	}
-	r = r.without(branch).with(Branch{Name: w.Branch, Head: w.Head, Start: w.Start})
-	w.Branch, w.Head, w.Start, w.IndexTree, w.WorkTree = branch, target.Head, target.Start, tree, tree
-	return r, w, nil
+	return r.without(branch).with(left), w, nil
 }
 
 // CommitTree is the tree of a commit.

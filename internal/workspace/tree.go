@@ -133,6 +133,9 @@ func encodeTree(entries []treeEntry) []byte {
 
 // entriesOf reads a tree of the run.
 func (o *Objects) entriesOf(id plumbing.Hash) ([]treeEntry, error) {
+	if id == emptyTree {
+		return nil, nil
+	}
 	data, err := o.read(plumbing.TreeObject, id, maxTree)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func openFixture(t testing.TB, server *gitserver.Server, repository *gitserver.R
 	f.base = fetched(t, newTestCache(t), f.remote(), commit)
 	f.objects = NewObjects(f.base)
 	var err error
-	if f.worktree, err = f.objects.OpenWorktree("app", "w", "topic", commit); err != nil {
+	if _, f.worktree, err = f.objects.OpenWorktree(Repository{Name: "app"}, "w", "topic", commit); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -230,6 +230,10 @@ func TestSwitchKeepsBranches(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Branch{{Name: "other", Head: start, Start: start}}, repository.Branches); diff != "" {
 		t.Error(diff)
+	}
+	repository, w, err = f.objects.OpenWorktree(Repository{Name: "app", Branches: want}, "second", "topic", start)
+	if err != nil || w.Head != left.Head || w.Start != start || w.WorkTree != left.WorkTree || len(repository.Branches) != 0 {
+		t.Errorf("opened at a branch that is kept it is %+v, %v", w, err)
 	}
 }
 
@@ -680,4 +684,45 @@ func TestSupervisedNothingIsExecuted(t *testing.T) {
 			t.Errorf("something was executed: %v", err)
 		}
 	})
+}
+
+func TestEmptyTrees(t *testing.T) {
+	server := gitserver.Start(t)
+	repository := server.Create(t, "app")
+	f := openFixture(t, server, repository, repository.RawCommit("main", repository.Object("tree", nil)))
+	if paths, err := f.objects.Glob(f.worktree, []string{"**"}, nil); err != nil || len(paths) != 0 {
+		t.Errorf("found %q, %v", paths, err)
+	}
+	if staged := f.add("."); len(staged) != 0 {
+		t.Errorf("staged %q", staged)
+	}
+	f.write(write("a/b", "x"))
+	f.add(".")
+	f.commit("one")
+	f.write(remove("a/b"))
+	if f.worktree.WorkTree != emptyTree.String() {
+		t.Errorf("directories are left: %v", f.files(f.worktree.WorkTree))
+	}
+	if staged := f.add("a"); !slices.Equal(staged, []string{"a/b"}) {
+		t.Errorf("staged %q", staged)
+	}
+	f.commit("none")
+	f.takePack()
+	push := f.push()
+	if err := push.Perform(t.Context(), observe(t, push)); err != nil {
+		t.Fatal(err)
+	}
+	repository.Git("fsck", "--strict", "--full")
+}
+
+func TestFilesAsActionsReturnThem(t *testing.T) {
+	link := "b"
+	got := []any{File{Path: "a", Link: &link}.JSON(), File{Path: "b", Content: "c", Executable: true, Size: 1, Digest: "sha256:d"}.JSON()}
+	want := []any{
+		map[string]any{"path": "a", "link": "b"},
+		map[string]any{"path": "b", "content": "c", "executable": true, "size": int64(1), "digest": "sha256:d"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
