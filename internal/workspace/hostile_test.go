@@ -343,6 +343,8 @@ func TestOtherObjectFormatsAreRefused(t *testing.T) {
 func TestMemoryOfALargeRepository(t *testing.T) {
 	server := gitserver.Start(t)
 	repository := server.Create(t, "large")
+	repository.Git("config", "core.compression", "0")
+	repository.Git("config", "core.bigFileThreshold", "1m")
 	commit := repository.Commit("main", largeFiles(60))
 	remote, cache := remoteOf(server, repository), newTestCache(t)
 	var before, after runtime.MemStats

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -100,6 +101,16 @@ func TestSupervisedPush(t *testing.T) {
 		}
 		if err := push.Perform(t.Context(), absent); err != nil {
 			t.Fatal(err)
+		}
+	})
+	t.Run("supervised 41: a branch without commits of its own is pushed where it started", func(t *testing.T) {
+		f := newFixture(t, files("a", "1"))
+		push := f.push()
+		if err := push.Perform(t.Context(), observe(t, push)); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.repository.Head("topic"); got != f.worktree.Start || push.IsCreate(effect.Observation{}) {
+			t.Errorf("branch is at %s", got)
 		}
 	})
 	t.Run("supervised 41: any other commit is a conflict, known or not", func(t *testing.T) {
@@ -224,6 +235,18 @@ func TestRefusedPushIsObservedAgain(t *testing.T) {
 			t.Errorf("observed %+v", got)
 		}
 	})
+}
+
+func TestWhatNoRepetitionMends(t *testing.T) {
+	f := newFixture(t, files("a", "1"))
+	f.server.Answer(saysRefs(fmt.Sprintf("%04x", 4+64+5+21) + strings.Repeat("a", 64) + " HEAD\x00object-format=sha2560000"))
+	_, err := f.push().Observe(t.Context())
+	wantFailure(t, err, CodeObjectFormatUnsupported)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.push().Observe(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestIsAncestor(t *testing.T) {

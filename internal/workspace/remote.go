@@ -88,11 +88,15 @@ type conversation interface {
 	io.Closer
 }
 
+// talk uses the ways it was given and no other: the library's own would go anywhere.
 func (r *Remote) talk(ctx context.Context, service string) (conversation, error) {
-	if isHTTP(r.URL) {
+	switch {
+	case isHTTP(r.URL) && r.HTTP != nil:
 		return r.talkHTTP(service)
+	case !isHTTP(r.URL) && r.Dial != nil:
+		return r.talkSSH(ctx, service)
 	}
-	return r.talkSSH(ctx, service)
+	return nil, unavailable(effect.ReasonNetwork, "there is no way to the server")
 }
 
 // An unavailableError says that a remote could not be used now.

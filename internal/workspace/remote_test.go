@@ -190,6 +190,20 @@ func TestWrongPasswordIsUnavailable(t *testing.T) {
 	}
 }
 
+func TestThereIsNoOtherWay(t *testing.T) {
+	server := gitserver.StartPlain(t)
+	repository := server.Create(t, "app")
+	for _, url := range []string{repository.URL, "ssh://git@" + strings.TrimPrefix(repository.URL, "http://")} {
+		_, err := (&Remote{URL: url}).List(t.Context())
+		if reason, _, _ := Unavailable(err); reason != effect.ReasonNetwork {
+			t.Errorf("error %v", err)
+		}
+	}
+	if got := server.Requests(); len(got) != 0 {
+		t.Errorf("requests %v", got)
+	}
+}
+
 func TestCancelledRequestsEnd(t *testing.T) {
 	server := gitserver.Start(t)
 	repository := server.Create(t, "app")
