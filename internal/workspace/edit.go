@@ -15,6 +15,8 @@ type directory struct {
 	entries map[string]treeEntry
 	// opened are those of its directories that were looked into, by name.
 	opened map[string]*directory
+	// origin is the tree it was opened from.
+	origin plumbing.Hash
 	// isRoot of a tree that there is even if it is empty.
 	isRoot bool
 }
@@ -36,6 +38,7 @@ func (o *Objects) openRoot(id string) (*directory, error) {
 func (o *Objects) openDirectory(id plumbing.Hash) (*directory, error) {
 	entries, err := o.entriesOf(id)
 	d := o.emptyDirectory()
+	d.origin = id
 	for _, e := range entries {
 		d.entries[e.name] = e
 	}
@@ -90,7 +93,12 @@ func (d *directory) save() plumbing.Hash {
 		return emptyTree
 	}
 	entries := slices.SortedFunc(maps.Values(d.entries), compareEntries)
-	return d.objects.write(plumbing.TreeObject, encodeTree(entries))
+	data := encodeTree(entries)
+	// What was only looked into is not made again.
+	if plumbing.ComputeHash(plumbing.TreeObject, data) == d.origin {
+		return d.origin
+	}
+	return d.objects.write(plumbing.TreeObject, data)
 }
 
 // parentOf opens the directory a path is in, making it where it is not there, and returns the last segment.

@@ -7,7 +7,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/apitomy/axiom-operator/internal/effect"
 )
+
+// maxRead is the size in bytes of all files together beyond which no result can hold them.
+const maxRead = 192 << 10
 
 // MaxFile is the size in bytes up to which a file is read and written.
 const MaxFile = 128 << 10
@@ -109,17 +114,22 @@ func (t Tree) Blob(path string, maxSize int64) (data []byte, id string, kind Kin
 	return data, found.id.String(), KindFile, err
 }
 
-// Read reads the files of a worktree in the order of the paths. A failure says which of them it is about.
+// Read reads the files of a worktree in the order of the paths. A failure says which of them it is about; it may also be
+// RESULT_TOO_LARGE.
 func (o *Objects) Read(w Worktree, paths []string) ([]File, error) {
 	tree, err := o.TreeAt(w.WorkTree)
 	if err != nil {
 		return nil, err
 	}
+	total := 0
 	files := make([]File, 0, len(paths))
 	for i, path := range paths {
 		file, err := tree.ReadFile(path)
 		if err != nil {
 			return nil, about("paths", i, err)
+		}
+		if total += len(file.Content); total > maxRead {
+			return nil, failure(effect.CodeResultTooLarge, "paths[%d]: the files up to it have more than %d bytes", i, maxRead)
 		}
 		files = append(files, file)
 	}

@@ -287,6 +287,8 @@ func TestSupervisedEntries(t *testing.T) {
 		if got[2].Content != "a\r\nb\r\n" || got[3].Size != MaxFile || !strings.HasPrefix(got[4].Content, "version") {
 			t.Error("bytes of a file were changed")
 		}
+		_, err = f.objects.Read(f.worktree, []string{"edge", "edge"})
+		wantFailure(t, err, effect.CodeResultTooLarge)
 		for path, code := range map[string]string{
 			"none": CodeFileNotFound, "dir": CodeFileNotFound, "dir/none": CodeFileNotFound, "plain/x": CodeFileNotFound,
 			"bin": CodeFileNotText, "latin": CodeFileNotText, "big": CodeFileTooLarge, "link/x": CodePathThroughLink,
@@ -684,6 +686,20 @@ func TestSupervisedNothingIsExecuted(t *testing.T) {
 			t.Errorf("something was executed: %v", err)
 		}
 	})
+}
+
+// What an action did not change it does not make: a pack has no more than it needs.
+func TestPacksHaveNothingNeedless(t *testing.T) {
+	f := newFixture(t, files("a/b/c", "1", "a/d", "2", "e", "3"))
+	f.write(write("a/b/c", "1"), remove("a/none"), write("e", "4"))
+	if got := len(f.objects.fresh); got != 2 {
+		t.Errorf("%d objects were made, want a file and a tree", got)
+	}
+	f.takePack()
+	f.add("a/b", "e")
+	if pack := f.takePack(); pack != nil {
+		t.Error("staging what is there made objects")
+	}
 }
 
 func TestEmptyTrees(t *testing.T) {
