@@ -26,11 +26,11 @@ func (b *Base) checkComplete() error {
 	}
 	data, _, err := b.read(plumbing.CommitObject, id, maxTree)
 	if err != nil {
-		return notReceived(err)
+		return fmt.Errorf("check what was fetched: %w", err)
 	}
 	c, err := parseCommit(data)
 	if err != nil {
-		return notReceived(err)
+		return fmt.Errorf("check what was fetched: %w", err)
 	}
 	return b.checkTrees(c.tree)
 }
@@ -43,7 +43,7 @@ func (b *Base) checkTrees(root plumbing.Hash) error {
 		waiting = waiting[:len(waiting)-1]
 		entries, err := b.tree(id)
 		if err != nil {
-			return notReceived(err)
+			return fmt.Errorf("check what was fetched: %w", err)
 		}
 		for _, e := range entries {
 			switch {
@@ -79,9 +79,4 @@ func (b *Base) checkBlob(id plumbing.Hash) error {
 		err = unavailable(effect.ReasonMissingObjects, "a file of the commit is not there")
 	}
 	return err
-}
-
-// notReceived says of an error about what was received that the remote's data are at fault.
-func notReceived(err error) error {
-	return fmt.Errorf("check what was fetched: %w", err)
 }

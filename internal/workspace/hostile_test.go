@@ -198,7 +198,7 @@ func unpackTest(t testing.TB, pack []byte, limits packLimits) (*Base, error) {
 	return base, base.check()
 }
 
-var testLimits = packLimits{objects: 1000, total: 1 << 20, delta: 1 << 16}
+var testLimits = packLimits{objects: 1000, total: 1 << 20, object: 1 << 19, delta: 1 << 16}
 
 func TestDeltas(t *testing.T) {
 	text := bytes.Repeat([]byte("0123456789"), 10)
@@ -259,6 +259,7 @@ func TestHostilePacks(t *testing.T) {
 		"a size that is too large":         {packOf(packed(sizeHeader(plumbing.BlobObject, 1<<40), text)), errTooLarge},
 		"less data than claimed":           {packOf(packed(sizeHeader(plumbing.BlobObject, 11), text)), errUnreadable},
 		"more data than claimed":           {packOf(packed(sizeHeader(plumbing.BlobObject, 1), bytes.Repeat(text, 1<<20))), errUnreadable},
+		"an object that is too large":      {packOf(packed(sizeHeader(plumbing.BlobObject, 1<<19+1), make([]byte, 1<<19+1))), errTooLarge},
 		"a bomb":                           {packOf(packed(sizeHeader(plumbing.BlobObject, 64<<20), make([]byte, 64<<20))), errTooLarge},
 		"data that are not compressed":     {packOf(append(sizeHeader(plumbing.BlobObject, 5), "hello"...)), errUnreadable},
 		"a delta without a base":           {packOf(byID(plumbing.ZeroHash, deltaOf(10, 2))), errUnreadable},

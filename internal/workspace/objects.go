@@ -62,7 +62,7 @@ func (o *Objects) Load(pack []byte) error {
 		return err
 	}
 	body := pack[:len(pack)-sha1.Size]
-	entries, err := scanPack(bytes.NewReader(body), packLimits{objects: maxOwnObjects, total: maxOwnTotal})
+	entries, err := scanPack(bytes.NewReader(body), packLimits{objects: maxOwnObjects, total: maxOwnTotal, object: maxOwnTotal})
 	if err != nil {
 		return fmt.Errorf("%w: read pack: %w", ErrDamaged, err)
 	}

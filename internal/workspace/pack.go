@@ -51,6 +51,8 @@ type packLimits struct {
 	objects int64
 	// total size of all objects.
 	total int64
+	// object is the size of any one of them.
+	object int64
 	// delta is the size of an object that is, or is the base of, a delta: those are held in memory.
 	delta int64
 }
@@ -185,8 +187,8 @@ func (r *packReader) baseOffset(e *entry) error {
 
 // grow counts what is unpacked.
 func (r *packReader) grow(size int64) error {
-	if size < 0 || size > r.limits.total-r.total {
-		return fmt.Errorf("%w: it unpacks to more than %d bytes", errTooLarge, r.limits.total)
+	if size < 0 || size > r.limits.object || size > r.limits.total-r.total {
+		return fmt.Errorf("%w: it unpacks to more than it may", errTooLarge)
 	}
 	r.total += size
 	return nil

@@ -20,13 +20,15 @@ type Limits struct {
 	Received int64
 	// Unpacked is the size of all its objects together, and Objects their number.
 	Unpacked, Objects int64
+	// Object is the size of any one of them.
+	Object int64
 	// Delta is the size of an object that came as a delta or is the base of one, which are held in memory.
 	Delta int64
 }
 
 // DefaultLimits are those of the operator.
 func DefaultLimits() Limits {
-	return Limits{Listing: 32 << 20, Received: 256 << 20, Unpacked: 2 << 30, Objects: 1 << 20, Delta: 32 << 20}
+	return Limits{Listing: 32 << 20, Received: 256 << 20, Unpacked: 2 << 30, Objects: 1 << 20, Object: 256 << 20, Delta: 32 << 20}
 }
 
 func (l Limits) orDefault() Limits {
@@ -39,6 +41,7 @@ func (l Limits) orDefault() Limits {
 		{&l.Received, defaults.Received},
 		{&l.Unpacked, defaults.Unpacked},
 		{&l.Objects, defaults.Objects},
+		{&l.Object, defaults.Object},
 		{&l.Delta, defaults.Delta},
 	} {
 		if *limit.value == 0 {
@@ -50,7 +53,7 @@ func (l Limits) orDefault() Limits {
 
 func (l Limits) pack() packLimits {
 	l = l.orDefault()
-	return packLimits{objects: l.Objects, total: l.Unpacked, delta: l.Delta}
+	return packLimits{objects: l.Objects, total: l.Unpacked, object: l.Object, delta: l.Delta}
 }
 
 // Auth is what a remote is shown. Its zero value shows nothing.

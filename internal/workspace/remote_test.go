@@ -283,6 +283,7 @@ func TestLimitsOfAFetch(t *testing.T) {
 		"received":          {Received: 500},
 		"unpacked":          {Unpacked: 1 << 20},
 		"number of objects": {Objects: 3},
+		"one object":        {Object: 1<<20 - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			remote := remoteOf(server, repository)
