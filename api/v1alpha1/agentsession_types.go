@@ -26,6 +26,8 @@ type Subject struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.compositionRef) && has(self.runRef))",message="at most one of `compositionRef` and `runRef` may be set"
 // +kubebuilder:validation:XValidation:rule="has(self.compositionRef) == has(oldSelf.compositionRef) && has(self.runRef) == has(oldSelf.runRef)",message="`compositionRef` and `runRef` must not change"
 // +kubebuilder:validation:XValidation:rule="has(self.subject) == has(oldSelf.subject)",message="`subject` must not change",fieldPath=".subject"
+// +kubebuilder:validation:XValidation:rule="has(self.role) == has(oldSelf.role)",message="`role` must not change"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || has(self.runRef)",message="`role` may be set with `runRef` only",fieldPath=".role"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.stopped) || !oldSelf.stopped || (has(self.stopped) && self.stopped)",message="`stopped` must stay true once it is",fieldPath=".stopped"
 type AgentSessionSpec struct {
 	// templateRef names a built-in or a SessionTemplate of the namespace.
@@ -41,6 +43,12 @@ type AgentSessionSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`runRef` must not change"
 	RunRef *LocalRef `json:"runRef,omitempty"`
+
+	// role Prompt: the session takes the prompts of a supervised run; only the
+	// operator sets it.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`role` must not change"
+	Role SessionRole `json:"role,omitempty"`
 
 	// subject is what the conversation is about.
 	// +optional
@@ -78,6 +86,11 @@ type AgentSessionSpec struct {
 	// stopped ends the session for good: pod and token go, the journal stays.
 	// +optional
 	Stopped bool `json:"stopped,omitempty"`
+
+	// suspended takes pod and token away until the next prompt is queued; only the
+	// operator sets it.
+	// +optional
+	Suspended bool `json:"suspended,omitempty"`
 }
 
 // SessionPhase of an agent session.
@@ -133,6 +146,11 @@ type PromptResult struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StopReason string `json:"stopReason,omitempty"`
+
+	// code of a failure that the operator found itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Code string `json:"code,omitempty"`
 
 	// detail of a failure.
 	// +optional
@@ -290,7 +308,8 @@ type SessionItem struct {
 
 // AgentSessionStatus is what the operator and the gateway know of a session.
 type AgentSessionStatus struct {
-	// conditions: Ready, PodReady, WithinLimit.
+	// conditions: Ready, PodReady, WithinLimit; of role Prompt also SessionRefused
+	// and SessionRecapped.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -338,6 +357,11 @@ type AgentSessionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CurrentTurn string `json:"currentTurn,omitempty"`
+
+	// agentSession is the conversation that a session of role Prompt is held to;
+	// absent before the first.
+	// +optional
+	AgentSession *AgentConversation `json:"agentSession,omitempty"`
 
 	// prompt that the session works on, or worked on last.
 	// +optional

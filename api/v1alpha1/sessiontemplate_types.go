@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,6 +21,11 @@ type MCPServer struct {
 }
 
 // SessionTemplateSpec says how an agent session is set up.
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || !has(self.mcpServers) || size(self.mcpServers) == 0",message="`mcpServers` must be empty for role Prompt",fieldPath=".mcpServers"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || !has(self.allowedTools) || size(self.allowedTools) == 0",message="`allowedTools` must be empty for role Prompt",fieldPath=".allowedTools"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || !has(self.toolNamePatterns) || size(self.toolNamePatterns) == 0",message="`toolNamePatterns` must be empty for role Prompt",fieldPath=".toolNamePatterns"
+// +kubebuilder:validation:XValidation:rule="has(self.role) || !has(self.continuity)",message="`continuity` may be set for role Prompt only",fieldPath=".continuity"
+// +kubebuilder:validation:XValidation:rule="has(self.role) || !has(self.homeSize)",message="`homeSize` may be set for role Prompt only",fieldPath=".homeSize"
 type SessionTemplateSpec struct {
 	// displayName for people.
 	// +optional
@@ -30,6 +36,21 @@ type SessionTemplateSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description,omitempty"`
+
+	// role Prompt: agents that answer the prompts of supervised runs and have no
+	// tools. Without it, a template is for all other sessions.
+	// +optional
+	Role SessionRole `json:"role,omitempty"`
+
+	// continuity of conversations of role Prompt; Strict by default.
+	// +optional
+	Continuity Continuity `json:"continuity,omitempty"`
+
+	// homeSize of the volume that an agent of role Prompt has as its home; 1Gi by
+	// default.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="`homeSize` must be positive"
+	HomeSize *resource.Quantity `json:"homeSize,omitempty"`
 
 	// systemPrompt goes ahead of the first prompt; `{{reference}}` and
 	// `{{changesetReference}}` are replaced.

@@ -65,7 +65,7 @@ type RunPrompt struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Activation string `json:"activation"`
 
-	// attempt of the activation, from 1.
+	// attempt of the activation, from 1; absent where activations have none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Attempt int32 `json:"attempt,omitempty"`
@@ -83,6 +83,11 @@ type RunPrompt struct {
 	// contract points to what the reply must be; absent: any text.
 	// +optional
 	Contract *ContentRef `json:"contract,omitempty"`
+
+	// deadline is the last moment for the reply, whatever the session allows a turn;
+	// absent: what it allows.
+	// +optional
+	Deadline *metav1.Time `json:"deadline,omitempty"`
 }
 
 // TurnSpec is one message to an agent, and later what a person decides about its outcome.

@@ -67,6 +67,8 @@ var _ = Describe("a session", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		apply(ctx, manifest("AgentSession", "bound", "{templateRef: {name: t}, compositionRef: {name: c}, stopped: true}"))
 		apply(ctx, manifest("AgentSession", "free", "{templateRef: {name: t}}"))
+		apply(ctx, manifest("AgentSession", "asked", "{templateRef: {name: t}, runRef: {name: r}, role: Prompt}"))
+		apply(ctx, manifest("AgentSession", "attempt", "{templateRef: {name: t}, runRef: {name: r}}"))
 	})
 
 	It("is for a composition or a run, not both", func(ctx SpecContext) {
@@ -76,6 +78,12 @@ var _ = Describe("a session", Ordered, func() {
 		tryCreate(ctx, manifest("AgentSession", "s", "{}"), "spec.templateRef: Required value")
 	})
 
+	It("has a role in runs only", func(ctx SpecContext) {
+		tryCreate(ctx, manifest("AgentSession", "s", "{templateRef: {name: t}, runRef: {name: r}, role: Prompt}"))
+		tryCreate(ctx, manifest("AgentSession", "s", "{templateRef: {name: t}, role: Prompt}"), "spec.role", "may be set with `runRef` only")
+		tryCreate(ctx, manifest("AgentSession", "s", "{templateRef: {name: t}, runRef: {name: r}, role: Chat}"), "spec.role", "Prompt")
+	})
+
 	DescribeTable("when it is changed", func(ctx SpecContext, name, spec string, parts ...string) {
 		tryPatch(ctx, "as", name, spec, parts...)
 	},
@@ -83,6 +91,9 @@ var _ = Describe("a session", Ordered, func() {
 		Entry("keeps being bound", "bound", `{"compositionRef":null}`, "`compositionRef` and `runRef` must not change"),
 		Entry("is not bound to a composition", "free", `{"compositionRef":{"name":"c"}}`, "`compositionRef` and `runRef` must not change"),
 		Entry("is not bound to a run", "free", `{"runRef":{"name":"r"}}`, "`compositionRef` and `runRef` must not change"),
+		Entry("keeps its role", "asked", `{"role":null}`, "`role` must not change"),
+		Entry("gets no role", "attempt", `{"role":"Prompt"}`, "`role` must not change"),
+		Entry("may be suspended", "asked", `{"suspended":true}`),
 		Entry("stays stopped", "bound", `{"stopped":false}`, "spec.stopped", "must stay true once it is"),
 		Entry("stays stopped without a word", "bound", `{"stopped":null}`, "spec.stopped", "must stay true once it is"),
 		Entry("may be stopped", "free", `{"stopped":true}`),
@@ -100,6 +111,26 @@ var _ = Describe("a session template", func() {
 		tryCreate(ctx, manifest("SessionTemplate", "helper", "{systemPrompt: Help.}"))
 		tryCreate(ctx, manifest("SessionTemplate", "helper", "{}"), "spec.systemPrompt: Required value")
 		tryCreate(ctx, manifest("SessionTemplate", "helper", "{systemPrompt: ''}"), "spec.systemPrompt")
+	})
+
+	DescribeTable("of role Prompt", func(ctx SpecContext, members string, parts ...string) {
+		tryCreate(ctx, manifest("SessionTemplate", "planner", "{systemPrompt: Plan., role: Prompt, "+members+"}"), parts...)
+	},
+		Entry("needs nothing more", "mcpServers: [], allowedTools: []"),
+		Entry("may recap", "continuity: Recap"),
+		Entry("may be strict", "continuity: Strict"),
+		Entry("may have a larger home", "homeSize: 4Gi"),
+		Entry("has no other continuity", "continuity: Never", "spec.continuity", "Strict"),
+		Entry("has no home of no size", "homeSize: 0", "spec.homeSize", "must be positive"),
+		Entry("has no servers", "mcpServers: [{name: docs, url: 'https://example.com/mcp'}]", "spec.mcpServers", "must be empty for role Prompt"),
+		Entry("has no tools", "allowedTools: [Read]", "spec.allowedTools", "must be empty for role Prompt"),
+		Entry("has no names of tools", "toolNamePatterns: ['(?P<tool>.*)']", "spec.toolNamePatterns", "must be empty for role Prompt"),
+		Entry("has no capabilities", "capabilities: [propose]", "spec.capabilities"),
+	)
+
+	It("says nothing of prompts without that role", func(ctx SpecContext) {
+		tryCreate(ctx, manifest("SessionTemplate", "helper", "{systemPrompt: Help., continuity: Recap}"), "spec.continuity", "for role Prompt only")
+		tryCreate(ctx, manifest("SessionTemplate", "helper", "{systemPrompt: Help., homeSize: 1Gi}"), "spec.homeSize", "for role Prompt only")
 	})
 
 	It("gives no capability, which only built-in templates do", func(ctx SpecContext) {

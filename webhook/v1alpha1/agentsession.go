@@ -22,8 +22,7 @@ func (a sessionDoor) validate(ctx context.Context, req request[api.AgentSession]
 	if !req.isCreate() && apiequality.Semantic.DeepEqual(req.before.Spec, *spec) {
 		return nil, nil
 	}
-	// These are immutable by the schema, so what an update carries was admitted.
-	if req.isCreate() && req.UserInfo.Username != a.operator {
+	if req.UserInfo.Username != a.operator {
 		if err := a.validateOwn(ctx, req); err != nil {
 			return nil, err
 		}
@@ -35,7 +34,14 @@ func (a sessionDoor) validate(ctx context.Context, req request[api.AgentSession]
 // that they could read without one.
 func (a sessionDoor) validateOwn(ctx context.Context, req request[api.AgentSession]) error {
 	spec := &req.after.Spec
+	wasSuspended := !req.isCreate() && req.before.Spec.Suspended
 	switch {
+	case spec.Suspended != wasSuspended:
+		return req.forbidden("spec.suspended: only the operator may change it")
+	case !req.isCreate():
+		return nil // the rest is immutable by the schema, and so was admitted
+	case spec.Role != "":
+		return req.forbidden("spec.role: only the operator may set it")
 	case spec.CompositionRef != nil:
 		return req.forbidden("spec.compositionRef: only the operator may set it")
 	case spec.RunRef != nil:

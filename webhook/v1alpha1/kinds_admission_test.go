@@ -71,6 +71,10 @@ var _ = Describe("A session", func() {
 			s.Spec.CompositionRef = &api.LocalRef{Name: "triage"}
 		}, 403, "spec.compositionRef", "only the operator"),
 		Entry("somebody binds it to a run", func(s *api.AgentSession) { s.Spec.RunRef = &api.LocalRef{Name: "r"} }, 403, "spec.runRef", "only the operator"),
+		Entry("somebody gives it a role", func(s *api.AgentSession) {
+			s.Spec.RunRef, s.Spec.Role = &api.LocalRef{Name: "r"}, api.RolePrompt
+		}, 403, "spec.role", "only the operator"),
+		Entry("somebody suspends it", func(s *api.AgentSession) { s.Spec.Suspended = true }, 403, "spec.suspended", "only the operator"),
 		Entry("turns may last no time", func(s *api.AgentSession) { s.Spec.TurnTimeout = duration("0s") }, 422, "spec.turnTimeout", "must be positive"),
 		Entry("its idle time is negative", func(s *api.AgentSession) { s.Spec.IdleTimeout = duration("-1m") }, 422, "spec.idleTimeout", "must not be negative"),
 		Entry("its environment shadows the operator's", func(s *api.AgentSession) {
