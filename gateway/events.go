@@ -32,6 +32,9 @@ func (s *Server) AppendEvents(ctx context.Context, request server.AppendEventsRe
 		return nil, err
 	}
 	who := callerOf(ctx)
+	if who.session.Spec.Role == api.RolePrompt {
+		batch = withoutTexts(batch)
+	}
 	// A session is ready when its agent is, whether or not the journal can be
 	// written: the runner repeats the batch until it can.
 	if err := s.noteAgent(ctx, who, batch); err != nil {

@@ -92,6 +92,12 @@ func sessionPolicies() map[string]policy {
 		"GET /sessions/{namespace}/{name}": {
 			limit: maxBody, identify: (*Server).sessionCaller,
 		},
+		"POST /sessions/{namespace}/{name}/conversation": {
+			limit: maxBody, body: true, required: []string{"canLoad", "home"}, identify: (*Server).sessionCaller,
+		},
+		"PUT /sessions/{namespace}/{name}/conversation": {
+			limit: maxBody, body: true, required: []string{"id"}, identify: (*Server).sessionCaller,
+		},
 		"GET /sessions/{namespace}/{name}/prompts": {
 			limit: maxBody, waits: true, identify: (*Server).sessionCaller,
 		},

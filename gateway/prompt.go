@@ -119,6 +119,9 @@ func (s *Server) recap(ctx context.Context, session *api.AgentSession) (string, 
 	if !session.Status.RecapPending || session.Status.Prompt.NewConversation {
 		return "", nil
 	}
+	if session.Spec.Role == api.RolePrompt {
+		return s.retained(ctx, session)
+	}
 	events, err := s.journals.Load(ctx, session)
 	if errors.Is(err, store.ErrDamaged) {
 		s.log.Error(err, "Could not recap", "session", session.Namespace+"/"+session.Name)
@@ -145,8 +148,13 @@ func (s *Server) AckPrompt(ctx context.Context, request server.AckPromptRequestO
 	who := callerOf(ctx)
 	var prompt *api.SessionPrompt
 	err := s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
+		recapPending := status.RecapPending
 		prompt = status.Prompt
-		return acknowledge(status, request.ID, now)
+		changed, err := acknowledge(status, request.ID, now)
+		// A lost prompt of a run is given to another pod, whose agent may not have
+		// kept what this one was told.
+		status.RecapPending = status.RecapPending || recapPending && who.session.Spec.Role == api.RolePrompt
+		return changed, err
 	})
 	if err != nil {
 		return nil, err
@@ -205,7 +213,8 @@ func (s *Server) FinishPrompt(ctx context.Context, request server.FinishPromptRe
 	if _, err := currentPrompt(&who.session.Status, request.ID); err != nil {
 		return nil, err
 	}
-	if result.Reply, result.ReplyRef, err = s.keepReply(ctx, who.session, request.Body.Reply); err != nil {
+	result, reply := s.gateResult(who.session, result, request.Body.Reply)
+	if result.Reply, result.ReplyRef, err = s.keepReply(ctx, who.session, reply); err != nil {
 		return nil, err
 	}
 	now := metav1.NewTime(s.clock.Now())
@@ -235,6 +244,7 @@ func finish(status *api.AgentSessionStatus, id string, result *api.PromptResult,
 	}
 	// The acknowledgement may have been lost; the result says as much.
 	prompt.State, prompt.Attempt, prompt.Result = api.PromptDone, status.Attempt, result
+	status.RecapPending = status.RecapPending && result.Outcome != api.OutcomeCompleted
 	status.Usage = withTurn(status.Usage, result.Usage)
 	status.LastActivityAt = &now
 	return true, nil

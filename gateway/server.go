@@ -51,6 +51,8 @@ type Options struct {
 	// a built-in one, else that of the namespace. The error is a not-found
 	// error of the API if there is none.
 	Template func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error)
+	// Secrets gates what agents say in runs; without it nothing passes.
+	Secrets SecretGate
 	// Clock tells the time, and when a wait is over.
 	Clock clock.Clock
 	// Log takes what went wrong and is not the caller's fault.
@@ -70,6 +72,7 @@ type Server struct {
 	journals    store.Store
 	expressions *expression.Cache
 	template    func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error)
+	gate        SecretGate
 	clock       clock.Clock
 	log         logr.Logger
 
@@ -105,6 +108,7 @@ func New(options Options) *Server {
 		journals:       store.Store{Client: live, Reader: live},
 		expressions:    options.Expressions,
 		template:       options.Template,
+		gate:           options.Secrets,
 		clock:          options.Clock,
 		log:            options.Log,
 		informers:      options.Informers,

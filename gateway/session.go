@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/gateway/openapi/server"
@@ -20,15 +18,9 @@ const defaultTurnTimeout = 30 * time.Minute
 // GetSession tells a runner how to set its agent up.
 func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObject) (server.GetSessionResponseObject, error) {
 	session := callerOf(ctx).session
-	spec, err := s.template(ctx, session.Namespace, session.Spec.TemplateRef.Name)
-	if apierrors.IsNotFound(err) {
-		return nil, notFound("Session template %s not found", session.Spec.TemplateRef.Name)
-	}
+	spec, err := s.templateOf(ctx, session)
 	if err != nil {
-		return nil, fmt.Errorf("read session template: %w", err)
-	}
-	if session.Spec.RunRef != nil {
-		spec = template.InRun(spec)
+		return nil, err
 	}
 	position, err := s.journals.Position(ctx, session)
 	if err != nil && !errors.Is(err, store.ErrDamaged) { // an agent works without a journal, too
@@ -43,6 +35,7 @@ func (s *Server) GetSession(ctx context.Context, _ server.GetSessionRequestObjec
 		TurnTimeout:      turnTimeoutOf(session).String(),
 		Capabilities:     notNil(session.Status.Capabilities),
 		RunnerSequence:   position.In(session.Status.Attempt),
+		Role:             openapi.SessionRole(session.Spec.Role),
 	}, nil
 }
 

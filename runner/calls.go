@@ -54,12 +54,13 @@ func (t *transcript) addToolCall(u update) string {
 	return call.shown()
 }
 
-func (t *transcript) addToolUpdate(u update) {
+func (t *transcript) addToolUpdate(u update) string {
 	call, known := t.turn.calls[u.ToolCallID]
 	if !known {
 		call = &toolCall{id: u.ToolCallID, started: t.now()}
 	}
 	t.follow(u, call)
+	return call.shown()
 }
 
 // follow takes what an update says of a call, and tells what is new.

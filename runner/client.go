@@ -23,6 +23,9 @@ type acpClient struct {
 	mu         sync.Mutex
 	session    acp.SessionId
 	cancelling bool
+	// loading: the agent tells what was said in the conversation that it takes up,
+	// which is no news. isOther: it told of another conversation.
+	loading, isOther bool
 }
 
 func newACPClient(transcript *transcript, policy permission.Policy, refuse bool) *acpClient {
@@ -70,7 +73,7 @@ func (c *acpClient) Notify(method string, params json.RawMessage) {
 		c.transcript.add(update{Kind: updateMalformed})
 		return
 	}
-	if !c.isOf(notice.SessionID) {
+	if c.isReplay(notice.SessionID) || !c.isOf(notice.SessionID) {
 		return
 	}
 	if tool, isCall := c.transcript.add(notice.Update); isCall {
@@ -120,6 +123,34 @@ func (c *acpClient) isCancelling() bool {
 	defer c.mu.Unlock()
 
 	return c.cancelling
+}
+
+// beginLoad makes updates count as what was said before, until endLoad.
+func (c *acpClient) beginLoad(session acp.SessionId) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.session, c.loading, c.isOther = session, true, false
+}
+
+// endLoad tells whether any of those updates was of another conversation.
+func (c *acpClient) endLoad() (isOther bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.loading = false
+	return c.isOther
+}
+
+// isReplay reports whether an update is of what was said before.
+func (c *acpClient) isReplay(session acp.SessionId) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.loading && session != c.session {
+		c.isOther = true
+	}
+	return c.loading
 }
 
 // isOf reports whether an update is of the present conversation. Those that

@@ -34,6 +34,13 @@ func TestPolicyOfRuns(t *testing.T) {
 			},
 			wantDenied: "Write a file",
 		},
+		"news of a tool call": {
+			act: func(s *stage) {
+				s.agent.say("I wrote a file.")
+				s.agent.update(`"sessionUpdate":"tool_call_update","toolCallId":"c-1","title":"Write a file","status":"completed"`)
+			},
+			wantDenied: "Write a file",
+		},
 		"file": {
 			act: func(s *stage) {
 				got := s.agent.ask("fs/read_text_file", `{"path":"/etc/passwd","sessionId":"s-1"}`)

@@ -41,6 +41,8 @@ type Environment struct {
 	// Composition is the namespace and name of the composition that the session
 	// is bound to; empty without one.
 	Composition string
+	// Home of the agent, absolute.
+	Home string
 	// MCPCommand is the program of the MCP server.
 	MCPCommand string
 	// Agent is the environment for the agent: the pod's without what is meant
@@ -78,6 +80,7 @@ func ParseEnvironment(environ []string) (Environment, error) {
 		APIURL: given[EnvAPIURL], Token: given[EnvToken], CAFile: given[EnvCAFile],
 		Namespace: namespace, Name: name, Attempt: attempt,
 		Composition: given[EnvComposition], MCPCommand: given[EnvMCPCommand],
+		Home:    given["HOME"],
 		Agent:   agent,
 		Secrets: append(redact.FromEnvironment(environ), given[EnvToken]),
 	}, nil

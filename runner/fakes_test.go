@@ -213,6 +213,10 @@ type fakeGateway struct {
 	// draftsError is why the drafts cannot be read.
 	draftsError error
 	ackError    error
+	// conversations are the answers to the queries of a runner.
+	conversations []openapi.Conversation
+	queries       []openapi.ConversationQuery
+	commitError   error
 	// refuse decides about results; nil takes them all.
 	refuse func(openapi.PromptResult) error
 }
@@ -297,6 +301,21 @@ func (g *fakeGateway) ListItems(context.Context, string, string) (*openapi.Items
 	return &openapi.Items{Items: slices.Clone(g.drafts)}, g.draftsError
 }
 
+func (g *fakeGateway) OpenConversation(_ context.Context, _, _ string, query openapi.ConversationQuery) (*openapi.Conversation, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	g.queries = append(g.queries, query)
+	found := g.conversations[0]
+	g.conversations = g.conversations[1:]
+	return &found, nil
+}
+
+func (g *fakeGateway) CommitConversation(_ context.Context, _, _, id string) error {
+	g.change(func() { g.order = append(g.order, "commit "+id) })
+	return g.commitError
+}
+
 // stage is a runner with a fake agent and a fake gateway, inside a bubble of
 // fake time.
 type stage struct {
@@ -306,11 +325,23 @@ type stage struct {
 	stop    context.CancelFunc
 	ended   chan error
 	log     strings.Builder
+	// home of the agent.
+	home string
 }
 
 // play runs the test with a runner in a bubble. The test must leave the agent
 // in a state in which it ends when it is told to.
 func play(t *testing.T, change func(*openapi.Session), test func(*stage)) {
+	t.Helper()
+	playOn(t, func(s *stage) {
+		if change != nil {
+			change(&s.gateway.session)
+		}
+	}, test)
+}
+
+// playOn is play on a stage that is set first.
+func playOn(t *testing.T, set, test func(*stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{t: t, agent: newFakeAgent(t), ended: make(chan error, 1)}
@@ -322,9 +353,7 @@ func play(t *testing.T, change func(*openapi.Session), test func(*stage)) {
 				TurnTimeout: "30m0s",
 			},
 		}
-		if change != nil {
-			change(&s.gateway.session)
-		}
+		set(s)
 		ctx, stop := context.WithCancel(t.Context())
 		s.stop = stop
 		go func() { s.ended <- Run(ctx, s.config()) }()
@@ -339,7 +368,7 @@ func (s *stage) config() Config {
 	return Config{
 		Environment: Environment{
 			APIURL: "https://gateway/api/v1", Token: "tok-0123456789", CAFile: "/etc/axiom/ca.crt",
-			Namespace: "team-a", Name: "helper", Attempt: 2, Composition: "team-a/triage", MCPCommand: "/axiom/axiom-mcp",
+			Namespace: "team-a", Name: "helper", Attempt: 2, Composition: "team-a/triage", MCPCommand: "/axiom/axiom-mcp", Home: s.home,
 			Secrets: []string{"tok-0123456789", "hunter2-hunter2"},
 		},
 		Gateway: s.gateway, Launch: func() (Agent, error) { return s.agent, nil }, Dir: "/work",

@@ -18,6 +18,10 @@ import (
 type Gateway interface {
 	// GetSession returns how to set the agent up.
 	GetSession(ctx context.Context, namespace, name string) (*openapi.Session, error)
+	// OpenConversation asks which conversation the agent shall have, and
+	// CommitConversation tells of the one that it began; for sessions of role Prompt.
+	OpenConversation(ctx context.Context, namespace, name string, query openapi.ConversationQuery) (*openapi.Conversation, error)
+	CommitConversation(ctx context.Context, namespace, name, id string) error
 	// NextPrompt waits for a prompt newer than after, or for the cancellation of
 	// that one; nil means that there was nothing new.
 	NextPrompt(ctx context.Context, namespace, name string, after int64, wait time.Duration) (*openapi.Prompt, error)

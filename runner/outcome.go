@@ -43,6 +43,9 @@ func (r *run) conclude(ctx context.Context, got answer) ending {
 	if isCancelled(got) {
 		got.response.StopReason, got.err = acp.StopReasonCancelled, nil
 	}
+	if got.why == causeDenied {
+		reply = "" // what the agent said counts no more
+	}
 	usage := r.client.transcript.usage(got.response.Usage)
 	result := &openapi.PromptResult{
 		StopReason: r.redactor.String(string(got.response.StopReason)), Reply: reply, Usage: usage,

@@ -43,13 +43,16 @@ type run struct {
 	timeout  time.Duration
 	// http tells whether the agent reaches MCP servers by HTTP.
 	http bool
+	// canLoad tells whether the agent can take conversations up again.
+	canLoad bool
 	// fresh means that the conversation has had no prompt yet.
 	fresh    bool
 	feedback feedback
 }
 
 // Run drives the agent until the context ends, which is no error, or until
-// there is no more use in it: [*StartError], [*EndError], [ErrSessionGone].
+// there is no more use in it: [*StartError], [*EndError], [ErrSessionGone],
+// [ErrRefused].
 func Run(ctx context.Context, config Config) error {
 	r, err := prepare(ctx, config)
 	if err != nil {
@@ -110,6 +113,9 @@ func (r *run) refuses() bool { return r.session.PermissionPolicy != openapi.Perm
 func (r *run) startError(err error) error {
 	if started, ok := errors.AsType[*StartError](err); ok {
 		return started
+	}
+	if errors.Is(err, ErrRefused) || errors.Is(err, ErrSessionGone) {
+		return err
 	}
 	return &StartError{Message: r.redactor.String(err.Error())}
 }

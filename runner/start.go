@@ -8,6 +8,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
+	"github.com/apitomy/axiom-operator/gateway/openapi"
 	"github.com/apitomy/axiom-operator/runner/rpc"
 )
 
@@ -25,7 +26,11 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.newConversation(ctx); err != nil {
+	begin := r.newConversation
+	if r.session.Role == openapi.SessionRolePrompt {
+		begin = r.takeUp
+	}
+	if err := begin(ctx); err != nil {
 		return err
 	}
 	data := initData(initialized)
@@ -63,7 +68,7 @@ func (r *run) initialize(ctx context.Context) (*acp.InitializeResponse, error) {
 		return nil, &StartError{Message: fmt.Sprintf(
 			"the agent speaks version %d of the Agent Client Protocol, not %d", answer.ProtocolVersion, protocolVersion)}
 	}
-	r.http = answer.AgentCapabilities.McpCapabilities.Http
+	r.http, r.canLoad = answer.AgentCapabilities.McpCapabilities.Http, answer.AgentCapabilities.LoadSession
 	return &answer, nil
 }
 
@@ -105,7 +110,7 @@ func (r *run) call(ctx context.Context, timeout time.Duration, method string, pa
 	case errors.As(err, &refused) && refused.Code == codeAuthRequired:
 		return &StartError{Message: "the agent demands authentication; give it credentials in the session's environment"}
 	case errors.As(err, &refused):
-		return fmt.Errorf("the agent refused %s: %s", method, describe(refused))
+		return &refusalError{text: fmt.Sprintf("the agent refused %s: %s", method, describe(refused))}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the agent did not answer %s within %s", method, timeout)
 	case errors.Is(err, rpc.ErrClosed):
@@ -114,6 +119,16 @@ func (r *run) call(ctx context.Context, timeout time.Duration, method string, pa
 	default:
 		return err
 	}
+}
+
+// refusalError is an agent's answer that it will not do what it was asked to.
+type refusalError struct{ text string }
+
+func (e *refusalError) Error() string { return e.text }
+
+func isRefusal(err error) bool {
+	var refused *refusalError
+	return errors.As(err, &refused)
 }
 
 func (r *run) endedEarly(method string) error {

@@ -103,8 +103,8 @@ func (t *transcript) interrupt() {
 	t.turn.interrupted = true
 }
 
-// add takes an update. It returns the name of the tool that a new tool call is
-// for, and whether it was one.
+// add takes an update. It returns the name of the tool that a tool call is for,
+// and whether it was about one.
 func (t *transcript) add(u update) (tool string, isCall bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,8 +122,7 @@ func (t *transcript) add(u update) (tool string, isCall bool) {
 	case updateToolCall:
 		return t.addToolCall(u), true
 	case updateTool:
-		t.addToolUpdate(u)
-		return "", false
+		return t.addToolUpdate(u), true
 	}
 	t.release()
 	switch u.Kind {

@@ -65,3 +65,11 @@ type AgentConversation struct {
 	// +required
 	CommittedAt metav1.Time `json:"committedAt"`
 }
+
+// Codes of prompts of supervised runs that fail without the agent's doing.
+const (
+	// CodeSessionRefused: the conversation could not be taken up; nothing was said.
+	CodeSessionRefused = "SESSION_REFUSED"
+	// CodeSecretDetected: the agent's words held a secret; nothing of them is kept.
+	CodeSecretDetected = "SECRET_DETECTED"
+)

@@ -64,7 +64,7 @@ func exitCode(err error) int {
 		return exitNotStarted
 	case isA[*runner.EndError](err):
 		return exitAgentEnded
-	case errors.Is(err, runner.ErrSessionGone):
+	case errors.Is(err, runner.ErrSessionGone), errors.Is(err, runner.ErrRefused):
 		return exitGone
 	case errors.Is(err, script.ErrStopped):
 		return exitStopped

@@ -204,6 +204,27 @@ func (c *Client) AckPrompt(ctx context.Context, namespace, name, id string) erro
 	return nil
 }
 
+// OpenConversation asks which conversation the agent of a new pod shall have.
+func (c *Client) OpenConversation(ctx context.Context, namespace, name string, query openapi.ConversationQuery) (*openapi.Conversation, error) {
+	return get[openapi.Conversation](ctx, c, "open conversation", func(ctx context.Context) (*http.Response, error) {
+		return c.calls.OpenConversation(ctx, namespace, name, query)
+	})
+}
+
+// CommitConversation holds the session to the conversation that its agent began.
+func (c *Client) CommitConversation(ctx context.Context, namespace, name, id string) error {
+	err := c.do(ctx, call{
+		timeout: callTimeout,
+		try: func(ctx context.Context) (*http.Response, error) {
+			return c.calls.CommitConversation(ctx, namespace, name, openapi.ConversationCommit{ID: id})
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("commit conversation: %w", err)
+	}
+	return nil
+}
+
 // FinishPrompt tells how the prompt ended.
 func (c *Client) FinishPrompt(ctx context.Context, namespace, name, id string, result openapi.PromptResult) error {
 	err := c.do(ctx, call{

@@ -247,6 +247,44 @@ type ClientInterface interface {
 	// Corresponds with POST /sessions/{namespace}/{name}/apply (the `ApplyItems` operationId).
 	ApplyItems(ctx context.Context, namespace Namespace, name Name, body ApplyItemsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// OpenConversationWithBody Which conversation a new pod's agent shall have
+	//
+	// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+	// ends the prompt that waits. May be repeated.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+	OpenConversationWithBody(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OpenConversation Which conversation a new pod's agent shall have
+	//
+	// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+	// ends the prompt that waits. May be repeated.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+	OpenConversation(ctx context.Context, namespace Namespace, name Name, body OpenConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CommitConversationWithBody The conversation that the session is held to from now on
+	//
+	// May be repeated; a session that is held to another one is a conflict.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+	CommitConversationWithBody(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CommitConversation The conversation that the session is held to from now on
+	//
+	// May be repeated; a session that is held to another one is a conflict.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+	CommitConversation(ctx context.Context, namespace Namespace, name Name, body CommitConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadEvents Read the session's journal
 	//
 	// One event a line, or server-sent events for whoever accepts them; their `id` is the event's number. Whoever
@@ -704,6 +742,84 @@ func (c *Client) ApplyItemsWithBody(ctx context.Context, namespace Namespace, na
 // Corresponds with POST /sessions/{namespace}/{name}/apply (the `ApplyItems` operationId).
 func (c *Client) ApplyItems(ctx context.Context, namespace Namespace, name Name, body ApplyItemsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewApplyItemsRequest(c.Server, namespace, name, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenConversationWithBody Which conversation a new pod's agent shall have
+//
+// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+// ends the prompt that waits. May be repeated.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+func (c *Client) OpenConversationWithBody(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenConversationRequestWithBody(c.Server, namespace, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenConversation Which conversation a new pod's agent shall have
+//
+// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+// ends the prompt that waits. May be repeated.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+func (c *Client) OpenConversation(ctx context.Context, namespace Namespace, name Name, body OpenConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenConversationRequest(c.Server, namespace, name, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CommitConversationWithBody The conversation that the session is held to from now on
+//
+// May be repeated; a session that is held to another one is a conflict.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+func (c *Client) CommitConversationWithBody(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitConversationRequestWithBody(c.Server, namespace, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CommitConversation The conversation that the session is held to from now on
+//
+// May be repeated; a session that is held to another one is a conflict.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+func (c *Client) CommitConversation(ctx context.Context, namespace Namespace, name Name, body CommitConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitConversationRequest(c.Server, namespace, name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1728,6 +1844,114 @@ func NewApplyItemsRequestWithBody(server string, namespace Namespace, name Name,
 	return req, nil
 }
 
+// NewOpenConversationRequest calls the generic OpenConversation builder with application/json body
+func NewOpenConversationRequest(server string, namespace Namespace, name Name, body OpenConversationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOpenConversationRequestWithBody(server, namespace, name, "application/json", bodyReader)
+}
+
+// NewOpenConversationRequestWithBody constructs an http.Request for the OpenConversation method, with any body, and a specified content type
+func NewOpenConversationRequestWithBody(server string, namespace Namespace, name Name, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sessions/%s/%s/conversation", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCommitConversationRequest calls the generic CommitConversation builder with application/json body
+func NewCommitConversationRequest(server string, namespace Namespace, name Name, body CommitConversationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCommitConversationRequestWithBody(server, namespace, name, "application/json", bodyReader)
+}
+
+// NewCommitConversationRequestWithBody constructs an http.Request for the CommitConversation method, with any body, and a specified content type
+func NewCommitConversationRequestWithBody(server string, namespace Namespace, name Name, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sessions/%s/%s/conversation", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewReadEventsRequest constructs an http.Request for the ReadEvents method
 func NewReadEventsRequest(server string, namespace Namespace, name Name, params *ReadEventsParams) (*http.Request, error) {
 	var err error
@@ -2691,6 +2915,44 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /sessions/{namespace}/{name}/apply (the `ApplyItems` operationId).
 	ApplyItemsWithResponse(ctx context.Context, namespace Namespace, name Name, body ApplyItemsJSONRequestBody, reqEditors ...RequestEditorFn) (*ApplyItemsResponse, error)
+
+	// OpenConversationWithBodyWithResponse Which conversation a new pod's agent shall have
+	//
+	// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+	// ends the prompt that waits. May be repeated.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+	OpenConversationWithBodyWithResponse(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenConversationResponse, error)
+
+	// OpenConversationWithResponse Which conversation a new pod's agent shall have
+	//
+	// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+	// ends the prompt that waits. May be repeated.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+	OpenConversationWithResponse(ctx context.Context, namespace Namespace, name Name, body OpenConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenConversationResponse, error)
+
+	// CommitConversationWithBodyWithResponse The conversation that the session is held to from now on
+	//
+	// May be repeated; a session that is held to another one is a conflict.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+	CommitConversationWithBodyWithResponse(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitConversationResponse, error)
+
+	// CommitConversationWithResponse The conversation that the session is held to from now on
+	//
+	// May be repeated; a session that is held to another one is a conflict.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+	CommitConversationWithResponse(ctx context.Context, namespace Namespace, name Name, body CommitConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitConversationResponse, error)
 
 	// ReadEventsWithResponse Read the session's journal
 	//
@@ -4149,6 +4411,221 @@ func (r ApplyItemsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ApplyItemsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// OpenConversationResponse429Headers the declared response headers of an HTTP 429 response for OpenConversation
+type OpenConversationResponse429Headers struct {
+	RetryAfter string
+}
+
+// OpenConversationResponse503Headers the declared response headers of an HTTP 503 response for OpenConversation
+type OpenConversationResponse503Headers struct {
+	RetryAfter string
+}
+
+type OpenConversationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Conversation
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *Invalid
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *Unauthorized
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFound
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *Conflict
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *TooLarge
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *Unprocessable
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimited
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *Unavailable
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *OpenConversationResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *OpenConversationResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r OpenConversationResponse) GetJSON200() *Conversation {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON400() *Invalid {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON401() *Unauthorized {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON404() *NotFound {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON409() *Conflict {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON413() *TooLarge {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON422() *Unprocessable {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON429() *RateLimited {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r OpenConversationResponse) GetApplicationProblemJSON503() *Unavailable {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r OpenConversationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OpenConversationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OpenConversationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OpenConversationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CommitConversationResponse429Headers the declared response headers of an HTTP 429 response for CommitConversation
+type CommitConversationResponse429Headers struct {
+	RetryAfter string
+}
+
+// CommitConversationResponse503Headers the declared response headers of an HTTP 503 response for CommitConversation
+type CommitConversationResponse503Headers struct {
+	RetryAfter string
+}
+
+type CommitConversationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *Invalid
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *Unauthorized
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *NotFound
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *Conflict
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *TooLarge
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *Unprocessable
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimited
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *Unavailable
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CommitConversationResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CommitConversationResponse503Headers
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON400() *Invalid {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON401() *Unauthorized {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON404() *NotFound {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON409() *Conflict {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON413() *TooLarge {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON422() *Unprocessable {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON429() *RateLimited {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CommitConversationResponse) GetApplicationProblemJSON503() *Unavailable {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CommitConversationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CommitConversationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CommitConversationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CommitConversationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5668,6 +6145,68 @@ func (c *ClientWithResponses) ApplyItemsWithResponse(ctx context.Context, namesp
 	return ParseApplyItemsResponse(rsp)
 }
 
+// OpenConversationWithBodyWithResponse Which conversation a new pod's agent shall have
+//
+// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+// ends the prompt that waits. May be repeated.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+func (c *ClientWithResponses) OpenConversationWithBodyWithResponse(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenConversationResponse, error) {
+	rsp, err := c.OpenConversationWithBody(ctx, namespace, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenConversationResponse(rsp)
+}
+
+// OpenConversationWithResponse Which conversation a new pod's agent shall have
+//
+// For sessions of role Prompt, before anything is said to the agent. A refusal is recorded in the session and
+// ends the prompt that waits. May be repeated.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sessions/{namespace}/{name}/conversation (the `OpenConversation` operationId).
+func (c *ClientWithResponses) OpenConversationWithResponse(ctx context.Context, namespace Namespace, name Name, body OpenConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenConversationResponse, error) {
+	rsp, err := c.OpenConversation(ctx, namespace, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenConversationResponse(rsp)
+}
+
+// CommitConversationWithBodyWithResponse The conversation that the session is held to from now on
+//
+// May be repeated; a session that is held to another one is a conflict.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+func (c *ClientWithResponses) CommitConversationWithBodyWithResponse(ctx context.Context, namespace Namespace, name Name, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitConversationResponse, error) {
+	rsp, err := c.CommitConversationWithBody(ctx, namespace, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCommitConversationResponse(rsp)
+}
+
+// CommitConversationWithResponse The conversation that the session is held to from now on
+//
+// May be repeated; a session that is held to another one is a conflict.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /sessions/{namespace}/{name}/conversation (the `CommitConversation` operationId).
+func (c *ClientWithResponses) CommitConversationWithResponse(ctx context.Context, namespace Namespace, name Name, body CommitConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitConversationResponse, error) {
+	rsp, err := c.CommitConversation(ctx, namespace, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCommitConversationResponse(rsp)
+}
+
 // ReadEventsWithResponse Read the session's journal
 //
 // One event a line, or server-sent events for whoever accepts them; their `id` is the event's number. Whoever
@@ -7144,6 +7683,212 @@ func ParseApplyItemsResponse(rsp *http.Response) (*ApplyItemsResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ApplyItemsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseOpenConversationResponse parses an HTTP response from a OpenConversationWithResponse call
+func ParseOpenConversationResponse(rsp *http.Response) (*OpenConversationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OpenConversationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Conversation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Invalid
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Unprocessable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 429:
+		var headers OpenConversationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers OpenConversationResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCommitConversationResponse parses an HTTP response from a CommitConversationWithResponse call
+func ParseCommitConversationResponse(rsp *http.Response) (*CommitConversationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CommitConversationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Invalid
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Unprocessable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 429:
+		var headers CommitConversationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CommitConversationResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -7,6 +7,27 @@ import (
 	"encoding/json"
 )
 
+// Defines values for ConversationAction.
+const (
+	ConversationActionBegin  ConversationAction = "Begin"
+	ConversationActionLoad   ConversationAction = "Load"
+	ConversationActionRefuse ConversationAction = "Refuse"
+)
+
+// Valid indicates whether the value is a known member of the ConversationAction enum.
+func (e ConversationAction) Valid() bool {
+	switch e {
+	case ConversationActionBegin:
+		return true
+	case ConversationActionLoad:
+		return true
+	case ConversationActionRefuse:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ItemType.
 const (
 	ItemTypeActionType ItemType = "action-type"
@@ -43,6 +64,24 @@ func (e LibraryKind) Valid() bool {
 	case LibraryKindSecrets:
 		return true
 	case LibraryKindTools:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LoadFailure.
+const (
+	LoadFailureSessionDiffers LoadFailure = "SessionDiffers"
+	LoadFailureSessionLost    LoadFailure = "SessionLost"
+)
+
+// Valid indicates whether the value is a known member of the LoadFailure enum.
+func (e LoadFailure) Valid() bool {
+	switch e {
+	case LoadFailureSessionDiffers:
+		return true
+	case LoadFailureSessionLost:
 		return true
 	default:
 		return false
@@ -148,6 +187,21 @@ func (e RejectionCode) Valid() bool {
 	case RejectionCodeStale:
 		return true
 	case RejectionCodeTargetMissing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SessionRole.
+const (
+	SessionRolePrompt SessionRole = "Prompt"
+)
+
+// Valid indicates whether the value is a known member of the SessionRole enum.
+func (e SessionRole) Valid() bool {
+	switch e {
+	case SessionRolePrompt:
 		return true
 	default:
 		return false
@@ -271,6 +325,39 @@ type ChangeSet = json.RawMessage
 
 // Content The content of an item, an object.
 type Content = json.RawMessage
+
+// Conversation Which conversation an agent shall have.
+type Conversation struct {
+	// Action Begin: a new one, to be committed before the first prompt. Load: the one with that id. Refuse: none, and the pod has no further use.
+	Action ConversationAction `json:"action"`
+
+	// ID The conversation to take up.
+	ID string `json:"id,omitempty"`
+
+	// Reason Why there is none.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ConversationAction Begin: a new one, to be committed before the first prompt. Load: the one with that id. Refuse: none, and the pod has no further use.
+type ConversationAction string
+
+// ConversationCommit A conversation that an agent began.
+type ConversationCommit struct {
+	// ID The id that the agent gave it.
+	ID string `json:"id"`
+}
+
+// ConversationQuery What a new pod finds.
+type ConversationQuery struct {
+	// CanLoad Whether the agent can take conversations up again.
+	CanLoad bool `json:"canLoad"`
+
+	// Failed Why the agent did not take a conversation up that it was asked to.
+	Failed LoadFailure `json:"failed,omitempty"`
+
+	// Home The id of the conversation that the agent's home belongs to; empty when it belongs to none.
+	Home string `json:"home"`
+}
 
 // Evaluation An expression and what it shall see.
 type Evaluation struct {
@@ -421,6 +508,9 @@ type LibraryEntry struct {
 // LibraryKind A sort of things that a namespace offers.
 type LibraryKind string
 
+// LoadFailure Why the agent did not take a conversation up that it was asked to.
+type LoadFailure string
+
 // MCPServer A server whose tools the agent may use.
 type MCPServer struct {
 	// Name Its name, or `@axiom-workbench`, `@axiom-assistant`.
@@ -537,6 +627,9 @@ type Session struct {
 	// PermissionPolicy What to do when the agent asks for permission. Allowlist: allow what is among the allowed tools, deny the rest. Refuse: deny everything and let the prompt fail.
 	PermissionPolicy PermissionPolicy `json:"permissionPolicy"`
 
+	// Role What a session is for that does not serve people. Prompt: the prompts of a supervised run, and nothing else.
+	Role SessionRole `json:"role,omitempty"`
+
 	// RunnerSequence The newest event of this pod that is in the journal; 0 when none is.
 	RunnerSequence int64 `json:"runnerSequence"`
 
@@ -549,6 +642,9 @@ type Session struct {
 	// TurnTimeout How long a prompt may take, such as 30m0s.
 	TurnTimeout string `json:"turnTimeout"`
 }
+
+// SessionRole What a session is for that does not serve people. Prompt: the prompts of a supervised run, and nothing else.
+type SessionRole string
 
 // Severity Whether a problem keeps the item from running.
 type Severity string
@@ -744,6 +840,12 @@ type EvaluateExpressionJSONRequestBody = Evaluation
 
 // ApplyItemsJSONRequestBody defines body for ApplyItems for application/json ContentType.
 type ApplyItemsJSONRequestBody = Application
+
+// OpenConversationJSONRequestBody defines body for OpenConversation for application/json ContentType.
+type OpenConversationJSONRequestBody = ConversationQuery
+
+// CommitConversationJSONRequestBody defines body for CommitConversation for application/json ContentType.
+type CommitConversationJSONRequestBody = ConversationCommit
 
 // AppendEventsJSONRequestBody defines body for AppendEvents for application/json ContentType.
 type AppendEventsJSONRequestBody = EventBatch
