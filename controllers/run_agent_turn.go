@@ -80,7 +80,8 @@ func deliveriesOf(prompt *api.SessionPrompt) int32 {
 }
 
 // queueRun puts the prompt into the session. The one before it, if it is still
-// outstanding, is taken back first.
+// outstanding, is taken back first; but the turns of a supervised run wait for each
+// other.
 func (r *TurnReconciler) queueRun(ctx context.Context, turn *api.Turn, session *api.AgentSession) (step, error) {
 	if fresh, err := isFresh(ctx, r.Direct, turn); err != nil || !fresh {
 		return step{}, err
@@ -94,13 +95,41 @@ func (r *TurnReconciler) queueRun(ctx context.Context, turn *api.Turn, session *
 	case left <= 0:
 		r.failPrompt(turn, codeAgentTimeout, detailTimedOut)
 		return step{}, nil
+	}
+	isBusy, err := r.isBusy(ctx, session)
+	switch {
+	case err != nil:
+		return step{}, err
+	case isBusy:
+		return step{again: left}, nil
 	case withdrawPrompt(session, now) && hasWork(session):
 		return step{}, r.updateSession(ctx, session)
 	case hasWork(session):
 		return step{again: left}, nil
 	}
+	if err := r.wake(ctx, session); err != nil {
+		return step{}, err
+	}
 	putPrompt(session, turn, now)
 	return step{}, r.updateSession(ctx, session)
+}
+
+// isBusy tells whether another open turn has the session's agent to itself.
+func (r *TurnReconciler) isBusy(ctx context.Context, session *api.AgentSession) (bool, error) {
+	if !takesPrompts(session) || !hasWork(session) {
+		return false, nil
+	}
+	other, err := readTurn(ctx, r.Direct, session.Namespace, session.Status.Prompt.ID)
+	return err == nil && holds(other, session) && isPromptOf(session.Status.Prompt, other), err
+}
+
+// wake lets a suspended session have a pod again.
+func (r *TurnReconciler) wake(ctx context.Context, session *api.AgentSession) error {
+	if !session.Spec.Suspended {
+		return nil
+	}
+	session.Spec.Suspended = false
+	return wrap("wake session", r.Direct.Update(ctx, session))
 }
 
 // tendRun decides about a prompt that is on its way or with the agent.
@@ -151,7 +180,7 @@ func (r *TurnReconciler) concludeRun(ctx context.Context, turn *api.Turn, sessio
 	if err := r.keepReply(ctx, turn); err != nil {
 		return err
 	}
-	isLate := !r.Clock.Now().Before(r.deadline(turn, session).Add(-timeoutGrace))
+	isLate := !r.Clock.Now().Before(r.timeUp(turn, session))
 	switch {
 	case result.Outcome == api.OutcomeCompleted && result.ReplyRef != nil && status.ReplyRef == nil:
 		r.failPrompt(turn, codeAgentLost, "The reply is lost")
@@ -159,7 +188,7 @@ func (r *TurnReconciler) concludeRun(ctx context.Context, turn *api.Turn, sessio
 		status.State, status.FinishedAt = api.TurnCompleted, r.now()
 	case turn.Spec.Interrupt:
 		r.cancelPrompt(turn, detailAskedToStop)
-	case prompt.Cancel || isLate:
+	case result.Code == "" && (prompt.Cancel || isLate):
 		r.failPrompt(turn, codeAgentTimeout, detailTimedOut)
 	default:
 		r.failPrompt(turn, codeOfResult(result), detailOfResult(result))
@@ -170,6 +199,8 @@ func (r *TurnReconciler) concludeRun(ctx context.Context, turn *api.Turn, sessio
 // codeOfResult names why a prompt failed that nobody cancelled.
 func codeOfResult(result *api.PromptResult) string {
 	switch {
+	case result.Code != "":
+		return result.Code
 	case strings.HasPrefix(result.Detail, codeAgentDenied):
 		return codeAgentDenied
 	case result.Detail == detailPodLost || strings.HasPrefix(result.Detail, startFailurePrefix):

@@ -87,7 +87,9 @@ func (r *AgentSessionReconciler) beginAttempt(ctx context.Context, state session
 		return err
 	}
 	status := &session.Status
-	status.RecapPending = hasPast
+	if !takesPrompts(session) { // of those, whoever lets go of their conversation knows
+		status.RecapPending = hasPast
+	}
 	status.Attempt, status.TokenHash = attempt, token.Hash(string(secret.Data[secretKeyToken]))
 	status.PodUID, status.StartedAt, status.LastActivityAt, status.LastHeartbeatAt = "", timeOf(state.now), nil, nil
 	return nil
@@ -172,6 +174,9 @@ func (r *AgentSessionReconciler) createPod(ctx context.Context, state sessionSta
 		return err
 	}
 	if err := r.ensurePolicy(ctx, networkPolicyFor(state, r.Options)); err != nil {
+		return err
+	}
+	if err := r.ensureHome(ctx, state); err != nil {
 		return err
 	}
 	err = r.Direct.Create(ctx, pod)

@@ -71,6 +71,7 @@ type AgentSessionReconciler struct {
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;create;update
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=sessiontemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions/finalizers,verbs=update
@@ -86,6 +87,9 @@ type sessionState struct {
 	// isUnseen: the cache does not show that pod. One that goes before the cache
 	// saw it goes without a word.
 	isUnseen bool
+	// leaving is the pod of an attempt that is over, while it still exists; only of
+	// sessions of role Prompt, whose pods share a home.
+	leaving *corev1.Pod
 	// turn that the prompt is named for, nil when it is gone or there is no prompt
 	// outstanding.
 	turn *api.Turn
@@ -133,6 +137,9 @@ func (r *AgentSessionReconciler) Reconcile(ctx context.Context, session *api.Age
 	}
 	move, again := decideSession(state, r.Options)
 	applyErr := r.apply(ctx, state, move)
+	if takesPrompts(session) && session.Status.TokenHash == "" && state.leaving == nil {
+		state.leaving = state.pod // the attempt ended just now
+	}
 	setSessionStatus(state)
 
 	if err := errors.Join(applyErr, r.report(ctx, before, session)); err != nil {
@@ -154,16 +161,26 @@ func (r *AgentSessionReconciler) gather(ctx context.Context, session *api.AgentS
 	if err != nil {
 		return state, err
 	}
-	if session.Status.TokenHash != "" {
-		if state.pod, state.isUnseen, err = r.readPod(ctx, session); err != nil {
-			return state, err
-		}
+	if err := r.gatherPod(ctx, &state); err != nil {
+		return state, err
 	}
 	if err := r.gatherTurns(ctx, &state); err != nil {
 		return state, err
 	}
 	state.withinLimit, err = r.hasSlot(ctx, session)
 	return state, err
+}
+
+func (r *AgentSessionReconciler) gatherPod(ctx context.Context, state *sessionState) error {
+	session := state.session
+	var err error
+	switch {
+	case session.Status.TokenHash != "":
+		state.pod, state.isUnseen, err = r.readPod(ctx, session)
+	case takesPrompts(session) && session.Status.Attempt > 0:
+		state.leaving, state.isUnseen, err = r.readPod(ctx, session)
+	}
+	return err
 }
 
 func (r *AgentSessionReconciler) gatherTurns(ctx context.Context, state *sessionState) error {

@@ -74,7 +74,7 @@ func isAwaited(state sessionState) bool {
 func decideWithoutPod(state sessionState) sessionMove {
 	status := &state.session.Status
 	switch {
-	case !wantsPod(state.session):
+	case !wantsPod(state.session), state.leaving != nil:
 		return moveNone
 	case state.impossible != "":
 		status.LastFailure = truncate(state.impossible, maxDetail)
@@ -90,7 +90,7 @@ func decideWithoutPod(state sessionState) sessionMove {
 // attemptOver tells whether the live attempt has ended or must end, and why; an
 // empty reason stands for an end in good order.
 func attemptOver(state sessionState, options SessionOptions) (reason string, over bool) {
-	if state.session.Spec.Stopped {
+	if !mayHavePod(state.session) {
 		return "", true
 	}
 	if reason, over := podOver(state); over {
@@ -199,7 +199,7 @@ func isStarting(session *api.AgentSession) bool {
 func failedStarts(session *api.AgentSession) int32 {
 	prompt := session.Status.Prompt
 	isUntaken := prompt != nil && prompt.State == api.PromptQueued
-	if session.Spec.Stopped || isReady(session) && !isUntaken {
+	if !mayHavePod(session) || isReady(session) && !isUntaken {
 		return 0
 	}
 	return session.Status.FailedStarts + 1

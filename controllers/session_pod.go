@@ -23,6 +23,8 @@ const (
 
 	// envToken is the variable that the session's token is given in.
 	envToken = "AXIOM_SESSION_TOKEN"
+	// envHome is the variable that the agent's home is given in.
+	envHome = "HOME"
 )
 
 // errNoAgent says what a user must set when nothing names an agent.
@@ -72,6 +74,9 @@ func agentPod(state sessionState, options SessionOptions) (*corev1.Pod, error) {
 	if playbook := runtime.PlaybookRef; playbook != nil {
 		mountPlaybook(&pod.Spec, playbook)
 	}
+	if takesPrompts(session) {
+		moveIntoEmptyRoom(session, &pod.Spec)
+	}
 	return pod, nil
 }
 
@@ -108,7 +113,7 @@ func agentEnvironment(state sessionState, runtime api.RuntimeSpec, options Sessi
 		{Name: "AXIOM_SESSION_ID", Value: session.Namespace + "/" + session.Name},
 		{Name: "AXIOM_CA_FILE", Value: trustPath + "/" + secretKeyCA},
 		{Name: envToken, ValueFrom: secretKey(attemptName(session), secretKeyToken)},
-		{Name: "HOME", Value: workPath},
+		{Name: envHome, Value: workPath},
 		{Name: "AXIOM_SESSION_ATTEMPT", Value: strconv.Itoa(int(session.Status.Attempt))},
 	}
 	if names := slices.Concat(secretVariables(runtime.Env), state.modelKeys); len(names) > 0 {

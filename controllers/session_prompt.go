@@ -31,12 +31,20 @@ func hasWork(session *api.AgentSession) bool {
 // wantsPod tells whether the session has work that needs a new pod. A prompt
 // that was lost waits for its turn's decision first.
 func wantsPod(session *api.AgentSession) bool {
-	if session.Spec.Stopped {
+	if !mayHavePod(session) {
 		return false
 	}
 	prompt := session.Status.Prompt
 	return startsAtOnce(session) || prompt != nil && prompt.State == api.PromptQueued && !prompt.Cancel
 }
+
+// mayHavePod tells whether nobody said that the session shall have no pod.
+func mayHavePod(session *api.AgentSession) bool {
+	return !session.Spec.Stopped && !session.Spec.Suspended
+}
+
+// takesPrompts tells whether the session is for the prompts of a supervised run.
+func takesPrompts(session *api.AgentSession) bool { return session.Spec.Role == api.RolePrompt }
 
 // isFree tells whether the session is free-standing: it belongs to nothing but
 // the people who talk to it.

@@ -16,7 +16,7 @@ func setSessionStatus(state sessionState) {
 	if !isHeldBy(session, state.holder) {
 		status.CurrentTurn = ""
 	}
-	status.Phase = sessionPhase(session)
+	status.Phase = sessionPhase(state)
 	setSessionConditions(state)
 }
 
@@ -44,8 +44,11 @@ func setSessionConditions(state sessionState) {
 	set.set(api.ConditionReady, ready, phase, message)
 
 	message = ""
-	if isStarting(session) {
+	switch {
+	case isStarting(session):
 		message = podTrouble(state.pod)
+	case state.leaving != nil:
+		message = "the pod of the attempt before is still on its way out"
 	}
 	set.set(api.ConditionPodReady, statusOf(isReady(session)), phase, message)
 
@@ -56,7 +59,8 @@ func setSessionConditions(state sessionState) {
 	}
 }
 
-func sessionPhase(session *api.AgentSession) api.SessionPhase {
+func sessionPhase(state sessionState) api.SessionPhase {
+	session := state.session
 	status := &session.Status
 	switch {
 	case session.Spec.Stopped:
@@ -67,6 +71,10 @@ func sessionPhase(session *api.AgentSession) api.SessionPhase {
 		return api.SessionWorking
 	case status.TokenHash != "":
 		return api.SessionReady
+	case state.leaving != nil:
+		return api.SessionPending // it is not suspended while a pod of it exists
+	case session.Spec.Suspended:
+		return api.SessionSuspended
 	case status.FailedStarts >= maxFailedStarts:
 		return api.SessionFailed
 	case status.Attempt > 0 && !hasWork(session) && !wantsPod(session):

@@ -173,11 +173,25 @@ func decideLost(turn *api.Turn, prompt *api.SessionPrompt, now time.Time) {
 
 // deadline is when the operator ends the turn.
 func (r *TurnReconciler) deadline(turn *api.Turn, session *api.AgentSession) time.Time {
+	return noLaterThan(turn.Spec.Prompt, r.timeUp(turn, session).Add(timeoutGrace))
+}
+
+// timeUp is when the turn has had its time; whoever works on it then has the grace
+// to say so itself.
+func (r *TurnReconciler) timeUp(turn *api.Turn, session *api.AgentSession) time.Time {
 	timeout := defaultTurnTimeout
 	if set := session.Spec.TurnTimeout; set != nil && set.Duration > 0 {
 		timeout = set.Duration
 	}
-	return turn.Status.StartedAt.Add(timeout + timeoutGrace)
+	return noLaterThan(turn.Spec.Prompt, turn.Status.StartedAt.Add(timeout))
+}
+
+// noLaterThan keeps a moment within the deadline of a run's prompt.
+func noLaterThan(prompt *api.RunPrompt, moment time.Time) time.Time {
+	if prompt == nil || prompt.Deadline == nil || moment.Before(prompt.Deadline.Time) {
+		return moment
+	}
+	return prompt.Deadline.Time
 }
 
 // startLeft is how long a prompt may still wait for its agent to come up;

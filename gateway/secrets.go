@@ -5,27 +5,23 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/journal"
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
-// A SecretGate looks for secrets in a text. It returns what it found, by rule and
-// place and never by the text itself, or an empty text if there is nothing. A gate
-// that cannot look must say so, which counts as a finding.
-type SecretGate func(text string) (finding string)
-
-// noGate is what a gateway without a gate finds in every text.
-const noGate = "there is no gate that would let it pass"
-
-// secretIn returns the first finding in the texts, empty if there is none.
+// secretIn returns rule and place of the first secret in the texts, empty if there
+// is none. A text that is JSON is also looked at as the value that it stands for:
+// an escape hides nothing.
 func (s *Server) secretIn(texts ...string) string {
 	for _, text := range texts {
-		if text == "" {
+		if hit := s.scanner.Text(text); hit != nil {
+			return hit.String()
+		}
+		value, err := jsonvalue.Decode([]byte(text))
+		if err != nil {
 			continue
 		}
-		if s.gate == nil {
-			return noGate
-		}
-		if finding := s.gate(text); finding != "" {
-			return finding
+		if hit := s.scanner.Value(value); hit != nil {
+			return hit.String()
 		}
 	}
 	return ""

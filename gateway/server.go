@@ -21,6 +21,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/journal/store"
+	"github.com/apitomy/axiom-operator/internal/secretscan"
 	"github.com/apitomy/axiom-operator/mcpserver"
 )
 
@@ -51,8 +52,9 @@ type Options struct {
 	// a built-in one, else that of the namespace. The error is a not-found
 	// error of the API if there is none.
 	Template func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error)
-	// Secrets gates what agents say in runs; without it nothing passes.
-	Secrets SecretGate
+	// Scanner finds secrets in what agents of role Prompt say; without it nothing
+	// that they say is kept.
+	Scanner *secretscan.Scanner
 	// Clock tells the time, and when a wait is over.
 	Clock clock.Clock
 	// Log takes what went wrong and is not the caller's fault.
@@ -72,7 +74,7 @@ type Server struct {
 	journals    store.Store
 	expressions *expression.Cache
 	template    func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error)
-	gate        SecretGate
+	scanner     *secretscan.Scanner
 	clock       clock.Clock
 	log         logr.Logger
 
@@ -108,7 +110,7 @@ func New(options Options) *Server {
 		journals:       store.Store{Client: live, Reader: live},
 		expressions:    options.Expressions,
 		template:       options.Template,
-		gate:           options.Secrets,
+		scanner:        options.Scanner,
 		clock:          options.Clock,
 		log:            options.Log,
 		informers:      options.Informers,

@@ -42,10 +42,11 @@ var announced = []string{"definition"}
 
 // typed are those that are pure but for what their guests bring with them: the types of the API Kubernetes, the rules for
 // secrets a reader of files.
-var typed = []string{"secretscan", "template"}
+var typed = []string{"continuity", "secretscan", "template"}
 
 // guests are what pure packages may import of other modules, by package.
 var guests = map[string][]string{
+	"continuity": {module + "api/v1alpha1"},
 	"expression": {"github.com/google/cel-go/"},
 	"form":       {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"secretscan": {"github.com/spf13/viper", "github.com/zricethezav/gitleaks/v8/config"},

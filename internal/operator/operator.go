@@ -27,6 +27,7 @@ import (
 	"github.com/apitomy/axiom-operator/controllers"
 	"github.com/apitomy/axiom-operator/gateway"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/secretscan"
 	"github.com/apitomy/axiom-operator/internal/telemetry"
 	webhook "github.com/apitomy/axiom-operator/webhook/v1alpha1"
 )
@@ -174,6 +175,10 @@ func setupGateway(mgr ctrl.Manager, options Options, direct client.WithWatch, ex
 	if options.GatewayAddress == "" {
 		return nil
 	}
+	scanner, err := secretscan.New()
+	if err != nil {
+		return err
+	}
 	server := gateway.New(gateway.Options{
 		Client:      direct,
 		Reader:      direct,
@@ -183,6 +188,7 @@ func setupGateway(mgr ctrl.Manager, options Options, direct client.WithWatch, ex
 		Template: func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error) {
 			return controllers.ResolveTemplate(ctx, mgr.GetClient(), namespace, name)
 		},
+		Scanner:        scanner,
 		Clock:          options.Clock,
 		Log:            mgr.GetLogger().WithName("gateway"),
 		Address:        options.GatewayAddress,

@@ -38,6 +38,9 @@ type Kubelet struct {
 	Namespace string
 	// Programs is a directory with what init containers would install to /axiom.
 	Programs string
+	// Volumes is a directory with what is in persistent volumes, for as long as it is
+	// there; needed by pods that have any.
+	Volumes string
 	// Log gets the output of all pods.
 	Log io.Writer
 
@@ -145,7 +148,7 @@ func (k *Kubelet) observe(ctx context.Context, pod *corev1.Pod) {
 // attend reports that the pod runs, waits for its end and reports that.
 func (k *Kubelet) attend(ctx context.Context, pod *corev1.Pod, p *process, dir string) {
 	defer func() { _ = os.RemoveAll(dir) }()
-	k.report(ctx, pod, corev1.PodStatus{Phase: corev1.PodRunning})
+	k.report(ctx, pod, running(pod.Spec.Containers[0]))
 	err := p.cmd.Wait()
 	k.mu.Lock()
 	isSilent := p.isSilent
@@ -280,6 +283,14 @@ func (k *Kubelet) mount(ctx context.Context, pod *corev1.Pod, container corev1.C
 		target := filepath.Join(dir, m.MountPath)
 		if m.MountPath == "/axiom" {
 			target = k.Programs
+		}
+		if claim := claimOf(pod, m.Name); claim != "" {
+			dir, err := k.volume(ctx, pod, claim)
+			if err != nil {
+				return nil, err
+			}
+			move[m.MountPath] = dir
+			continue
 		}
 		move[m.MountPath] = target
 		if target == k.Programs {
