@@ -70,6 +70,6 @@ func playScript(cmd *cobra.Command, path string) error {
 	}
 	return scripted.Serve(cmd.Context(), scripted.Config{
 		Playbook: book, In: os.Stdin, Out: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
-		Env: os.Environ(), Exit: os.Exit,
+		Env: os.Environ(), Home: os.Getenv("HOME"), Exit: os.Exit,
 	})
 }

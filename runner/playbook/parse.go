@@ -27,11 +27,11 @@ func Parse(data []byte) (*Playbook, error) {
 }
 
 func (r *reader) playbook(document any) *Playbook {
-	object := r.object("playbook", document, "turns")
+	object := r.object("playbook", document, "memory", "turns")
 	if object == nil {
 		return nil
 	}
-	book := &Playbook{}
+	book := &Playbook{Memory: r.choice("", object, "memory", MemoryNone, MemoryHome)}
 	turns := r.list("turns", object["turns"])
 	if turns != nil && len(turns) == 0 {
 		r.problem("turns", "must not be empty")

@@ -2,6 +2,7 @@
 // whether they can be played at all: every field and every rule is checked
 // before the first prompt, and each problem is named with its place.
 //
+//	memory: none                      # or home: conversations outlast the program
 //	turns:
 //	- when: Wait an hour              # regular expression; absent: any prompt
 //	  steps:
@@ -32,8 +33,19 @@ const MaxSize = 1 << 20
 
 // Playbook is a checked file.
 type Playbook struct {
-	Turns []Turn
+	// Memory says whether conversations outlast the agent's program.
+	Memory string
+	Turns  []Turn
 }
+
+// Kinds of memory.
+const (
+	// MemoryNone: a conversation ends with the program. The default.
+	MemoryNone = "none"
+	// MemoryHome: the agent keeps conversations in its home and can load them, with
+	// the turns that it has played.
+	MemoryHome = "home"
+)
 
 // Turn is what to do on one prompt.
 type Turn struct {

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := map[string]*regexp.Regexp{}
-	want := &Playbook{Turns: []Turn{
+	want := &Playbook{Memory: MemoryNone, Turns: []Turn{
 		{
 			When: regexp.MustCompile("Wait an hour"),
 			Steps: []Step{
@@ -92,6 +92,7 @@ func TestParseRefuses(t *testing.T) {
 		"no object":                 {"[]", "playbook: must be an object"},
 		"no turns":                  {"{}", "turns: must be a list"},
 		"empty turns":               {"turns: []", "turns: must not be empty"},
+		"another memory":            {"{memory: long, turns: [{}]}", "memory: must be one of none, home"},
 		"unknown member":            {"turns: [{step: []}]", "turns[0].step: is unknown; known are when, steps, stop"},
 		"turn that is no object":    {"turns: [x]", "turns[0]: must be an object"},
 		"when that is no text":      {"turns: [{when: 7}]", "turns[0].when: must be a regular expression"},

@@ -12,6 +12,7 @@ package scripted
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,6 +38,9 @@ type Config struct {
 	// Env is the environment of MCP servers that are programs, besides the
 	// variables that they are given.
 	Env []string
+	// Home is the directory in which conversations are kept, if the playbook has a
+	// memory.
+	Home string
 	// Exit ends the program.
 	Exit func(code int)
 }
@@ -51,6 +55,7 @@ type Agent struct {
 	played    []bool
 	variables playbook.Variables
 	boxes     map[acp.SessionId]*toolbox
+	said      map[acp.SessionId][]utterance
 	calls     int
 }
 
@@ -62,6 +67,7 @@ func Serve(ctx context.Context, config Config) error {
 		played:    make([]bool, len(config.Playbook.Turns)),
 		variables: playbook.Variables{},
 		boxes:     make(map[acp.SessionId]*toolbox),
+		said:      make(map[acp.SessionId][]utterance),
 	}
 	defer agent.closeBoxes()
 	agent.conn = acp.NewAgentSideConnection(agent, out, config.In)
@@ -102,7 +108,7 @@ func (a *Agent) Initialize(context.Context, acp.InitializeRequest) (acp.Initiali
 	return acp.InitializeResponse{
 		ProtocolVersion:   acp.ProtocolVersionNumber,
 		AgentInfo:         &acp.Implementation{Name: agentName, Version: agentVersion},
-		AgentCapabilities: acp.AgentCapabilities{McpCapabilities: acp.McpCapabilities{Http: true}},
+		AgentCapabilities: acp.AgentCapabilities{LoadSession: a.hasMemory(), McpCapabilities: acp.McpCapabilities{Http: true}},
 		AuthMethods:       []acp.AuthMethod{},
 	}, nil
 }
@@ -114,10 +120,16 @@ func (a *Agent) NewSession(ctx context.Context, request acp.NewSessionRequest) (
 		return acp.NewSessionResponse{}, acp.NewInternalError(map[string]any{"error": err.Error()})
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-
 	id := acp.SessionId(fmt.Sprintf("scripted-%d", len(a.boxes)+1))
+	if a.hasMemory() {
+		id += acp.SessionId("-" + rand.Text()) // another program counts from the start, too
+	}
 	a.boxes[id] = box
+	a.mu.Unlock()
+
+	if err := a.remember(id); err != nil {
+		return acp.NewSessionResponse{}, acp.NewInternalError(map[string]any{"error": err.Error()})
+	}
 	return acp.NewSessionResponse{SessionId: id}, nil
 }
 
@@ -131,6 +143,7 @@ func (a *Agent) Prompt(ctx context.Context, request acp.PromptRequest) (acp.Prom
 	if !ok {
 		return acp.PromptResponse{StopReason: acp.StopReasonRefusal}, nil
 	}
+	a.note(request.SessionId, utterance{User: true, Text: lastText(request.Prompt)})
 	turn := a.config.Playbook.Turns[i]
 	player := &player{agent: a, session: request.SessionId, box: box}
 	for j, step := range turn.Steps {
@@ -141,6 +154,9 @@ func (a *Agent) Prompt(ctx context.Context, request acp.PromptRequest) (acp.Prom
 		if err != nil {
 			return acp.PromptResponse{}, stepError(err, fmt.Sprintf("turns[%d].steps[%d] (%s)", i, j, step.Name()))
 		}
+	}
+	if err := a.remember(request.SessionId); err != nil {
+		return acp.PromptResponse{}, acp.NewInternalError(map[string]any{"error": err.Error()})
 	}
 	return acp.PromptResponse{StopReason: acp.StopReason(turn.Stop)}, nil
 }

@@ -69,6 +69,12 @@ type conversation struct {
 
 func converse(t *testing.T, text string) *conversation {
 	t.Helper()
+	return converseIn(t, "", text)
+}
+
+// converseIn is converse with an agent that has a home.
+func converseIn(t *testing.T, home, text string) *conversation {
+	t.Helper()
 	book, err := playbook.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +86,7 @@ func converse(t *testing.T, text string) *conversation {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = Serve(ctx, Config{Playbook: book, In: in, Out: out, Stderr: &c.stderr, Exit: func(code int) { c.exits <- code }})
+		_ = Serve(ctx, Config{Playbook: book, Home: home, In: in, Out: out, Stderr: &c.stderr, Exit: func(code int) { c.exits <- code }})
 	}()
 	c.ClientSideConnection = acp.NewClientSideConnection(c.user, toAgent, fromAgent)
 	c.SetLogger(slog.New(slog.DiscardHandler))

@@ -96,7 +96,11 @@ func (p *player) say(ctx context.Context, text string, as func(string) acp.Sessi
 	if err != nil {
 		return err
 	}
-	return p.update(ctx, as(expanded))
+	said := as(expanded)
+	if said.AgentMessageChunk != nil {
+		p.agent.note(p.session, utterance{Text: expanded})
+	}
+	return p.update(ctx, said)
 }
 
 // call calls a tool, tells of it, and compares and keeps what it gave.

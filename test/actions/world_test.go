@@ -76,7 +76,7 @@ func (w *world) operate(how ...func(*process)) (stop func()) {
 
 // settles starts a node for the world, which runs pods as local processes.
 func (w *world) settles() *kubelet.Kubelet {
-	node := &kubelet.Kubelet{Client: admin, Namespace: w.namespace, Programs: programs, Log: GinkgoWriter}
+	node := &kubelet.Kubelet{Client: admin, Namespace: w.namespace, Programs: programs, Volumes: GinkgoT().TempDir(), Log: GinkgoWriter}
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- node.Run(ctx) }()
