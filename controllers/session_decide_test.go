@@ -67,6 +67,8 @@ func TestDecideSession(t *testing.T) {
 	}
 	heartbeat := func(s *sessionState) { s.session.Status.LastHeartbeatAt = at(0) }
 	stopped := func(s *sessionState) { s.session.Spec.Stopped = true }
+	suspended := func(s *sessionState) { s.session.Spec.Suspended = true }
+	leaving := func(s *sessionState) { s.leaving = &corev1.Pod{} }
 	over := func(s *sessionState) { s.turn.Status.State = api.TurnFailed }
 	gone := func(s *sessionState) { s.turn = nil }
 	impossible := func(s *sessionState) { s.impossible = "no template" }
@@ -90,6 +92,8 @@ func TestDecideSession(t *testing.T) {
 		"work after two failed starts":            {given: sessionCase{prompt: queued, how: failedStartsBefore(2)}, move: moveAttempt, prompt: queued},
 		"work after three failed starts":          {given: sessionCase{prompt: queued, how: failedStartsBefore(3)}, move: moveGiveUp, prompt: queued},
 		"work of a stopped session":               {given: sessionCase{prompt: queued, how: stopped}, move: moveNone, prompt: queued},
+		"work of a suspended session":             {given: sessionCase{prompt: queued, how: suspended}, move: moveNone, prompt: queued},
+		"work while the last pod is there":        {given: sessionCase{prompt: queued, how: leaving}, move: moveNone, prompt: queued},
 		"lost work waits for its turn":            {given: sessionCase{prompt: lost}, move: moveNone, prompt: lost},
 		"work that is done":                       {given: sessionCase{prompt: done}, move: moveNone, prompt: done},
 		"work of a turn that is over":             {given: sessionCase{prompt: queued, how: over}, move: moveNone, prompt: done},
@@ -105,7 +109,10 @@ func TestDecideSession(t *testing.T) {
 		"an attempt whose pod was there":        {given: sessionCase{prompt: delivered, isStarting: true, how: func(s *sessionState) { s.session.Status.PodUID = "uid-of-pod" }}, move: moveEnd, failure: "the agent pod was deleted", prompt: delivered},
 		"an attempt that gets no pod in time":   {given: sessionCase{prompt: queued, isStarting: true, how: after(5 * time.Minute)}, move: moveEnd, failure: "the agent was not ready within 5m0s", prompt: queued},
 
+		"an attempt of a suspended session": {given: sessionCase{prompt: queued, isStarting: true, how: suspended}, move: moveEnd, prompt: queued},
+
 		// An attempt with a pod.
+		"a pod of a suspended session":              {given: sessionCase{prompt: delivered, hasPod: true, how: suspended}, move: moveEnd, prompt: delivered},
 		"a pod that starts":                         {given: sessionCase{prompt: queued, hasPod: true, isStarting: true}, move: moveNone, again: 5 * time.Minute, prompt: queued},
 		"a pod that starts for a while":             {given: sessionCase{prompt: queued, hasPod: true, isStarting: true, how: after(4 * time.Minute)}, move: moveNone, again: time.Minute, prompt: queued},
 		"a pod that does not come up":               {given: sessionCase{prompt: queued, hasPod: true, isStarting: true, how: after(5 * time.Minute)}, move: moveEnd, failure: "the agent was not ready within 5m0s", prompt: queued},

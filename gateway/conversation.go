@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -163,5 +162,5 @@ func (s *Server) denyConversation(ctx context.Context, who caller, finding strin
 	if err != nil {
 		return err
 	}
-	return unprocessable(fmt.Sprintf("id: %s", finding))
+	return unprocessable("id: " + finding)
 }

@@ -8,8 +8,8 @@ import (
 // +kubebuilder:validation:Enum=Prompt
 type SessionRole string
 
-// RolePrompt: the agent answers the prompts of a supervised run and does nothing
-// else; it has no tools and sees no files but its own.
+// RolePrompt is for the prompts of supervised runs: the agent answers them and does
+// nothing else; it has no tools and sees no files but its own.
 const RolePrompt SessionRole = "Prompt"
 
 // Continuity says what becomes of a conversation that cannot be taken up again.
@@ -17,9 +17,9 @@ const RolePrompt SessionRole = "Prompt"
 type Continuity string
 
 const (
-	// ContinuityStrict: the prompt is refused. The default.
+	// ContinuityStrict has the prompt refused. It is the default.
 	ContinuityStrict Continuity = "Strict"
-	// ContinuityRecap: another conversation begins with what was said before.
+	// ContinuityRecap has another conversation begin with what was said before.
 	ContinuityRecap Continuity = "Recap"
 )
 
