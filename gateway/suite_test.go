@@ -33,6 +33,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/secretscan"
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 	"github.com/apitomy/axiom-operator/internal/token"
 )
@@ -93,10 +94,12 @@ func newWorld(ctx context.Context, hooks interceptor.Funcs) *world {
 	Expect(k8s.Create(ctx, namespace)).To(Succeed())
 	w := &world{ctx: ctx, namespace: namespace.Name, clock: clocktesting.NewFakeClock(start)}
 	spoiled := interceptor.NewClient(k8s, hooks)
+	scanner, err := secretscan.New()
+	Expect(err).NotTo(HaveOccurred())
 	certificate := &issuer.TLS.Certificates[0]
 	w.server = gateway.New(gateway.Options{
 		Client: spoiled, Reader: spoiled, Cached: spoiled, Informers: sessions, Expressions: expressions,
-		Template: templateOf, Clock: w.clock, Log: logr.Discard(),
+		Template: templateOf, Scanner: scanner, Clock: w.clock, Log: logr.Discard(),
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
 	})
 	// The spec's own context ends with the node that made the world.

@@ -78,7 +78,8 @@ func (r *run) load(ctx context.Context, id acp.SessionId) (openapi.LoadFailure, 
 	case errors.As(err, &started) || err != nil && !isRefusal(err):
 		return "", err
 	case err != nil:
-		r.Log.Warn("The agent did not take the conversation up", "reason", r.redactor.String(err.Error()))
+		// Its words stay in the pod: they may be of the conversation.
+		r.Log.Warn("The agent did not take the conversation up")
 		return openapi.LoadFailureSessionLost, nil
 	case isOther:
 		return openapi.LoadFailureSessionDiffers, nil
