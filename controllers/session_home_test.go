@@ -87,10 +87,13 @@ func TestAHomeHasOnePodAtATime(t *testing.T) {
 	pod := podOf(get(b, session))
 	change(b, pod, func(p *corev1.Pod) { p.Finalizers = []string{"example.invalid/keep"} })
 	change(b, session, func(s *api.AgentSession) { s.Spec.Suspended = true })
-	b.settleDown()
-	if get(b, session); session.Status.Phase == api.SessionSuspended || session.Status.TokenHash != "" {
-		t.Errorf("the session is %s with hash %q while its pod is there", session.Status.Phase, session.Status.TokenHash)
+	for step := range 4 {
+		b.steps(session, 1)
+		if get(b, session); session.Status.Phase == api.SessionSuspended || session.Status.TokenHash != "" {
+			t.Errorf("after step %d the session is %s with hash %q while its pod is there", step, session.Status.Phase, session.Status.TokenHash)
+		}
 	}
+	b.settleDown()
 	if exists(b, b.secretOf(session)) {
 		t.Error("the token of the pod is still good")
 	}

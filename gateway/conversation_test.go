@@ -167,17 +167,18 @@ var _ = Describe("What an agent of role Prompt says", func() {
 		]}`).status).To(Equal(http.StatusOK))
 		configs := &corev1.ConfigMapList{}
 		Expect(k8s.List(ctx, configs)).To(Succeed())
-		kept := ""
+		var parts []string
 		for i := range configs.Items {
 			if configs.Items[i].Namespace == w.namespace {
 				for _, data := range configs.Items[i].Data {
-					kept += data
+					parts = append(parts, data)
 				}
 				for _, data := range configs.Items[i].BinaryData {
-					kept += string(data)
+					parts = append(parts, string(data))
 				}
 			}
 		}
+		kept := strings.Join(parts, "\n")
 		Expect(kept).NotTo(ContainSubstring("Word."))
 		Expect(kept).To(And(ContainSubstring("assistant_text"), ContainSubstring("unhandled_event"), ContainSubstring("1.5")))
 	}, NodeTimeout(time.Minute))

@@ -73,18 +73,22 @@ func (r *run) load(ctx context.Context, id acp.SessionId) (openapi.LoadFailure, 
 	}
 	err := r.call(ctx, r.Timing.NewSession, acp.AgentMethodSessionLoad, request, &answer)
 	isOther := r.client.endLoad() || answer.SessionID != "" && answer.SessionID != id
-	var started *StartError
 	switch {
-	case errors.As(err, &started) || err != nil && !isRefusal(err):
-		return "", err
 	case err != nil:
-		// Its words stay in the pod: they may be of the conversation.
-		r.Log.Warn("The agent did not take the conversation up")
-		return openapi.LoadFailureSessionLost, nil
+		return lossOf(err)
 	case isOther:
 		return openapi.LoadFailureSessionDiffers, nil
 	}
 	return "", nil
+}
+
+// lossOf tells an agent that does not know a conversation from one that could not
+// say. Its words stay in the pod: they may be of the conversation.
+func lossOf(err error) (openapi.LoadFailure, error) {
+	if isRefusal(err) {
+		return openapi.LoadFailureSessionLost, nil
+	}
+	return "", err
 }
 
 // home of the agent.
