@@ -296,8 +296,8 @@ func (c *Client) next(current string, a answer, page, got, read int) (string, er
 		}
 		return m[1], nil
 	}
-	total, err := strconv.Atoi(a.header.Get("X-Total-Count"))
-	if err != nil || got == 0 || read >= total {
+	total, _ := strconv.Atoi(a.header.Get("X-Total-Count"))
+	if got == 0 || read >= total {
 		return "", nil
 	}
 	u, err := url.Parse(current)

@@ -17,7 +17,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/remotes"
 )
 
-// CodeLabelUnknown: a tracker lacks a label. Labels are not made.
+// CodeLabelUnknown is of a label that a tracker lacks. Labels are not made.
 const CodeLabelUnknown = "LABEL_UNKNOWN"
 
 // IssueRead reads one issue. The result is {issue: {url, number, title, body, state, labels, assignee}}.

@@ -66,8 +66,11 @@ func (p pull) identity() string { return p.Number.String() }
 
 // isReadable tells whether the members that decisions are made of are there.
 func (p pull) isReadable() bool {
-	return p.Number > 0 && p.State != "" && p.URL != "" && p.Head.Ref != "" && p.Base.Ref != ""
+	return p.Number > 0 && p.State != "" && p.URL != "" && p.Head.Ref != "" && p.Base.Ref != "" && (p.Head.SHA == "" || commitForm.MatchString(p.Head.SHA))
 }
+
+// commitForm is that of commits, which addresses are made of.
+var commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // headBranch is the name of the head branch. Gitea keeps it as the label of a branch that is gone, and prefixes no owner.
 func (p pull) headBranch() string {

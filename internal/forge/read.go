@@ -13,7 +13,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/remotes"
 )
 
-// CodeHeadMoved: a pull request is at another head than the one the caller means.
+// CodeHeadMoved is of a pull request at another head than the one the caller means.
 const CodeHeadMoved = "HEAD_MOVED"
 
 // errNothing: a read performs nothing.

@@ -95,7 +95,7 @@ func (c Credential) text(key string) (string, error) {
 
 func (c Credential) bytes(key string) ([]byte, error) {
 	if len(c.data[key]) == 0 {
-		return nil, missing(fmt.Sprintf("the Secret lacks the key %s", key))
+		return nil, missing("the Secret lacks the key " + key)
 	}
 	return c.data[key], nil
 }

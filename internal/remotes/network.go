@@ -27,7 +27,7 @@ const (
 	expectContinueFor = time.Second
 )
 
-// ErrBodyTooLarge: an answer is longer than its reader takes.
+// ErrBodyTooLarge is of an answer that is longer than its reader takes.
 var ErrBodyTooLarge = errors.New("the body is too large")
 
 // notPublic are the ranges that belong to nobody on the public network, beyond those that netip knows by name.

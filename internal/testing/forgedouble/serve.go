@@ -311,20 +311,24 @@ func (r *Repository) createPull(w http.ResponseWriter, q *http.Request) {
 	if !ok {
 		return
 	}
-	if c.Title == nil || c.Base == nil || r.head(c.Head) == "" || r.head(*c.Base) == "" || r.head(c.Head) == r.head(*c.Base) {
+	if c.Title == nil || c.Base == nil || !r.canPull(c.Head, *c.Base) {
 		invalid(w)
 		return
-	}
-	for _, i := range r.items {
-		if i.pull && i.state == "open" && i.head == c.Head && i.base == *c.Base && i.headRepo == r.name {
-			invalid(w)
-			return
-		}
 	}
 	r.server.mutated(q)
 	i := r.add(&item{pull: true, title: *c.Title, draft: c.Draft, head: c.Head, base: *c.Base, headRepo: r.name})
 	i.apply(change{Body: c.Body})
 	reply(w, http.StatusCreated, r.showPull(i))
+}
+
+// canPull tells whether there are commits to ask for, and nobody asks yet.
+func (r *Repository) canPull(head, base string) bool {
+	if r.head(head) == "" || r.head(base) == "" || r.head(head) == r.head(base) {
+		return false
+	}
+	return !slices.ContainsFunc(r.items, func(i *item) bool {
+		return i.pull && i.state == "open" && i.head == head && i.base == base && i.headRepo == r.name
+	})
 }
 
 func (r *Repository) createIssue(w http.ResponseWriter, q *http.Request) {
