@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestSupervised44(t *testing.T) {
 		{"403", forgedouble.Forbidden, effect.ReasonAuthentication, 0},
 		{"404", forgedouble.NotFound, effect.ReasonRejected, 0},
 		{"rate limit", forgedouble.RateLimited, effect.ReasonRateLimited, 7 * time.Second},
-		{"a limit that ends", forgedouble.Fault{Status: 429, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(clock.Now().Unix() + 9)}}, effect.ReasonRateLimited, 9 * time.Second},
+		{"a limit that ends", forgedouble.Fault{Status: 429, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": strconv.FormatInt(clock.Now().Unix()+9, 10)}}, effect.ReasonRateLimited, 9 * time.Second},
 		{"a date", forgedouble.Fault{Status: 503, Header: map[string]string{"Retry-After": clock.Now().Add(11 * time.Second).Format("Mon, 02 Jan 2006 15:04:05 GMT")}}, effect.ReasonServer, 11 * time.Second},
 		{"5xx", forgedouble.ServerError, effect.ReasonServer, 0},
 		{"redirect", forgedouble.Fault{Status: 302, Header: map[string]string{"Location": "https://elsewhere.example.com/"}}, effect.ReasonRejected, 0},
@@ -80,7 +81,7 @@ func TestLaterPagesCount(t *testing.T) {
 		for i := range 5 {
 			f.comment(n, "said")
 			f.review(n, "said", "")
-			f.status(f.head(), fmt.Sprint(i), "success")
+			f.status(f.head(), strconv.Itoa(i), "success")
 		}
 		// The pull request and, of checks, the runs come before the pages that are meant.
 		end := map[forge.Kind]string{forge.KindReviews: "/reviews", forge.KindComments: "/comments", forge.KindChecks: "/statuses"}[kind]
