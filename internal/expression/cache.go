@@ -18,6 +18,8 @@ const (
 	maxCachedText     = 4 << 20
 	// maxCachedEffort bounds the memory of what is made of the texts, some 100 bytes for a unit.
 	maxCachedEffort = 500_000
+	// environmentEffort is what an environment of its own adds to an expression.
+	environmentEffort = 250
 )
 
 var (
@@ -142,7 +144,7 @@ func (c *Cache) remember(e *entry) *entry {
 
 func (c *Cache) check(k key) *entry {
 	e := &entry{key: k, effort: textEffort}
-	env, ok := c.environments[k.scope]
+	env, ok := c.environmentOf(k.scope)
 	switch {
 	case !ok:
 		e.err = compileError(k, errScope)
@@ -153,8 +155,25 @@ func (c *Cache) check(k key) *entry {
 	default:
 		e.env = env
 		e.checkText(c.signatures)
+		if k.scope.item() != "" {
+			e.effort += environmentEffort
+		}
 	}
 	return e
+}
+
+// environmentOf makes an environment for a scope whose variables are named by whoever uses it.
+func (c *Cache) environmentOf(scope Scope) (*cel.Env, bool) {
+	if scope.item() == "" {
+		env, ok := c.environments[scope]
+		return env, ok
+	}
+	if _, ok := parseScope(string(scope)); !ok {
+		return nil, false
+	}
+	env, err := c.environments[ScopeActionInput].Extend(
+		cel.Variable(scope.item(), cel.DynType), cel.Variable(indexVariable, cel.IntType))
+	return env, err == nil
 }
 
 // checkText refuses a text as early as it can, and each time with what it took.

@@ -22,7 +22,7 @@ func newEnvironments() (map[Scope]*cel.Env, *planner, error) {
 		return nil, nil, fmt.Errorf("create environment: %w", err)
 	}
 	environments := make(map[Scope]*cel.Env)
-	for _, scope := range append(Scopes(), ScopeAgentPrompt) {
+	for _, scope := range fixedScopes() {
 		if environments[scope], err = base.Extend(variablesOf(scope)...); err != nil {
 			return nil, nil, fmt.Errorf("create environment of %s: %w", scope, err)
 		}
@@ -32,12 +32,21 @@ func newEnvironments() (map[Scope]*cel.Env, *planner, error) {
 }
 
 func variablesOf(scope Scope) []cel.EnvOption {
-	object := cel.MapType(cel.StringType, cel.DynType)
 	var options []cel.EnvOption
 	for _, name := range scope.Variables() {
-		options = append(options, cel.Variable(name, object))
+		options = append(options, cel.Variable(name, typeOfVariable(scope, name)))
 	}
 	return options
+}
+
+func typeOfVariable(scope Scope, name string) *cel.Type {
+	switch name {
+	case scope.item():
+		return cel.DynType
+	case indexVariable:
+		return cel.IntType
+	}
+	return cel.MapType(cel.StringType, cel.DynType)
 }
 
 // newBaseEnvironment pins the version of each library, so that an upgrade of the module adds no function by itself.

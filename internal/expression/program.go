@@ -17,6 +17,10 @@ type Variables struct {
 	Context map[string]any
 	Event   map[string]any
 	Inputs  map[string]any
+	Result  map[string]any
+	// Item of a list and its Index, from 0.
+	Item  any
+	Index int64
 }
 
 // A Program is a compiled expression. It may be used by several goroutines at once.
@@ -56,7 +60,7 @@ func (p *Program) Eval(ctx context.Context, v Variables) (any, error) {
 }
 
 func (p *Program) evaluate(ctx context.Context, v Variables) (any, error) {
-	value, _, err := p.planned.Eval(&variables{Variables: v, meter: &meter{ctx: ctx}})
+	value, _, err := p.planned.Eval(&variables{Variables: v, item: p.scope.item(), meter: &meter{ctx: ctx}})
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +105,8 @@ func blankValue(scope Scope) any {
 // variables are what the names of an expression mean while it is evaluated.
 type variables struct {
 	Variables
+	// item is the name of Item, empty if it has none.
+	item  string
 	meter *meter
 }
 
@@ -114,10 +120,14 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		return v.Event, true
 	case inputsVariable:
 		return v.Inputs, true
+	case resultVariable:
+		return v.Result, true
+	case indexVariable:
+		return v.Index, true
 	case meterVariable:
 		return v.meter, true
 	}
-	return nil, false
+	return v.Item, v.item != "" && name == v.item
 }
 
 // Parent implements [interpreter.Activation].

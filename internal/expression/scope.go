@@ -1,6 +1,10 @@
 package expression
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // A Scope names the place of an expression in a workflow document.
 type Scope string
@@ -24,13 +28,42 @@ const (
 	// ScopeAgentPrompt is a placeholder in the prompt of an action type; it sees inputs. A prompt is no part of a
 	// workflow document, so this scope is not among [Scopes].
 	ScopeAgentPrompt Scope = "agent-prompt"
+	// ScopeCallOutput is what a call of a component leaves in the context; it sees result. Like the scopes below it is one
+	// of definitions that call components, which drafts do not, so it is not among [Scopes] either.
+	ScopeCallOutput Scope = "call-output"
+	// ScopeRepeatUntil decides whether a call was repeated often enough; it sees context and result.
+	ScopeRepeatUntil Scope = "repeat-until"
 )
+
+// forEachPrefix begins the scopes of inputs for each item; the name of the item follows.
+const forEachPrefix = "for-each-input/"
+
+// ForEachInput is the scope of an input of a component that is called for each item of a list: it sees context, the item
+// by this name, and index. The name must be an identifier that means nothing else.
+func ForEachInput(item string) (scope Scope, ok bool) {
+	if !itemName.MatchString(item) || slices.Contains(takenNames, item) {
+		return "", false
+	}
+	return Scope(forEachPrefix + item), true
+}
+
+// itemName is the grammar of identifiers, as long as one may be here.
+var itemName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+
+// takenNames are those of variables, and those that the language keeps for itself.
+var takenNames = []string{
+	contextVariable, eventVariable, inputsVariable, resultVariable, indexVariable,
+	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package",
+	"namespace", "null", "return", "true", "var", "void", "while",
+}
 
 // Names of the variables.
 const (
 	contextVariable = "context"
 	eventVariable   = "event"
 	inputsVariable  = "inputs"
+	resultVariable  = "result"
+	indexVariable   = "index"
 )
 
 // Scopes lists the scopes of workflow documents, in the order of their documentation.
@@ -47,12 +80,27 @@ func ParseScope(name string) (Scope, bool) {
 	return scope, slices.Contains(Scopes(), scope)
 }
 
-// parseScope finds the scope of the given name, also that of prompts.
+// parseScope finds the scope of the given name, also one that no draft has.
 func parseScope(name string) (Scope, bool) {
-	if name == string(ScopeAgentPrompt) {
-		return ScopeAgentPrompt, true
+	if item, isForEach := strings.CutPrefix(name, forEachPrefix); isForEach {
+		return ForEachInput(item)
 	}
-	return ParseScope(name)
+	scope := Scope(name)
+	return scope, slices.Contains(fixedScopes(), scope)
+}
+
+// fixedScopes are those whose variables have the same names everywhere.
+func fixedScopes() []Scope {
+	return append(Scopes(), ScopeAgentPrompt, ScopeCallOutput, ScopeRepeatUntil)
+}
+
+// item is the name of the item in the scope of an input for each item; else it is empty.
+func (s Scope) item() string {
+	item, isForEach := strings.CutPrefix(string(s), forEachPrefix)
+	if !isForEach {
+		return ""
+	}
+	return item
 }
 
 // Variables are the names that expressions of this scope may use.
@@ -67,22 +115,33 @@ func (s Scope) Variables() []string {
 	if s.seesInputs() {
 		names = append(names, inputsVariable)
 	}
+	if s.seesResult() {
+		names = append(names, resultVariable)
+	}
+	if item := s.item(); item != "" {
+		names = append(names, item, indexVariable)
+	}
 	return names
 }
 
 // IsCondition tells whether expressions of this scope are asked for a boolean.
 func (s Scope) IsCondition() bool {
-	return s == ScopeEdgeCondition || s == ScopeReceiveEventMatch
+	return s == ScopeEdgeCondition || s == ScopeReceiveEventMatch || s == ScopeRepeatUntil
 }
 
 // seesContext tells whether expressions of this scope may use the variable context.
 func (s Scope) seesContext() bool {
-	return s != ScopeCorrelationEventKey && s != ScopeAgentPrompt
+	return s != ScopeCorrelationEventKey && s != ScopeAgentPrompt && s != ScopeCallOutput
 }
 
 // seesInputs tells whether expressions of this scope may use the variable inputs.
 func (s Scope) seesInputs() bool {
 	return s == ScopeAgentPrompt
+}
+
+// seesResult tells whether expressions of this scope may use the variable result.
+func (s Scope) seesResult() bool {
+	return s == ScopeCallOutput || s == ScopeRepeatUntil
 }
 
 // seesEvent tells whether expressions of this scope may use the variable event.
