@@ -21,10 +21,7 @@ func Complete(ctx context.Context, d *Definition, in Instance, at Address, out V
 	if s.isInterrupted(nil) {
 		return s.end()
 	}
-	merged, failure := outputs(node, out)
-	if failure == nil {
-		failure = s.merge(merged)
-	}
+	merged, failure := s.bind(node, out)
 	if failure != nil {
 		s.failParked(index, node, *failure)
 		return s.end()

@@ -167,11 +167,7 @@ func (s *stepper) selects(scope expression.Scope, text string, event Values) (bo
 // variables is the context with every declared key.
 func (s *stepper) variables() map[string]any {
 	if s.seeded == nil {
-		s.seeded = make(map[string]any, len(s.Context)+len(s.def.declared))
-		for _, key := range s.def.declared {
-			s.seeded[key] = nil
-		}
-		maps.Copy(s.seeded, s.Context)
+		s.seeded = s.def.seeded(s.Context)
 	}
 	return s.seeded
 }
