@@ -34,9 +34,12 @@ const (
 )
 
 // WorkflowRunSpec is one execution. Only resumeRequests, cancel and
-// ttlSecondsAfterFinished may change.
-// +kubebuilder:validation:XValidation:rule="has(self.inputs) == has(oldSelf.inputs)",message="`inputs` must not change",fieldPath=".inputs"
-// +kubebuilder:validation:XValidation:rule="has(self.activeDeadline) == has(oldSelf.activeDeadline)",message="`activeDeadline` must not change",fieldPath=".activeDeadline"
+// ttlSecondsAfterFinished may change. Of a definition in Git admission names all
+// that was changed at once, so the rules leave its runs alone.
+// +kubebuilder:validation:XValidation:rule="has(self.compositionRef) != has(self.git) || (oldSelf.hasValue() && has(oldSelf.value().git))",optionalOldSelf=true,message="exactly one of `compositionRef` and `git` must be given",fieldPath=".compositionRef",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || has(self.inputs) == has(oldSelf.inputs)",message="`inputs` must not change",fieldPath=".inputs"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || (has(self.resumePolicy) ? self.resumePolicy : 'Automatic') == (has(oldSelf.resumePolicy) ? oldSelf.resumePolicy : 'Automatic')",message="`resumePolicy` must not change",fieldPath=".resumePolicy"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || (has(self.activeDeadline) ? self.activeDeadline : '') == (has(oldSelf.activeDeadline) ? oldSelf.activeDeadline : '')",message="`activeDeadline` must not change",fieldPath=".activeDeadline"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="`cancel` must stay true once it is",fieldPath=".cancel"
 // +kubebuilder:validation:XValidation:rule="(has(self.resumeRequests) ? self.resumeRequests : 0) >= (has(oldSelf.resumeRequests) ? oldSelf.resumeRequests : 0)",message="`resumeRequests` must not shrink",fieldPath=".resumeRequests"
 type WorkflowRunSpec struct {
@@ -68,13 +71,11 @@ type WorkflowRunSpec struct {
 	// resumePolicy: Automatic, which is the default for compositions, or Explicit,
 	// which is the default, and all there is, for definitions in Git.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`resumePolicy` must not change"
 	ResumePolicy ResumePolicy `json:"resumePolicy,omitempty"`
 
 	// activeDeadline is an ISO 8601 duration from the start, waiting included.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="`activeDeadline` must not change"
 	ActiveDeadline string `json:"activeDeadline,omitempty"`
 
 	// resumeRequests grows by one for each resume a person asks for.

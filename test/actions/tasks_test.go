@@ -46,7 +46,7 @@ var _ = Describe("A person who is asked", func() {
 			return table(out)
 		}
 		Expect(runs()).To(ConsistOf(
-			HaveExactElements("NAME", "COMPOSITION", "PHASE", "NODE", "WAITS", "FOR", "OUTCOME", "AGE"),
+			HaveExactElements("NAME", "COMPOSITION", "PHASE", "NODE", "WAITS", "FOR", "OUTCOME", "COMMIT", "AGE"),
 			HaveExactElements("ask-1", "ask", "Waiting", "ask", "HumanTask", Not(BeEmpty())),
 		))
 
