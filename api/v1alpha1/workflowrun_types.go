@@ -113,6 +113,11 @@ const (
 	RunCancelled RunPhase = "Cancelled"
 )
 
+// IsTerminal tells whether the run is over for good.
+func (p RunPhase) IsTerminal() bool {
+	return p == RunCompleted || p == RunFailed || p == RunCancelled
+}
+
 // ValueRef points to a value kept in an immutable ConfigMap.
 type ValueRef struct {
 	// digest of the value's JSON as it is stored.

@@ -105,8 +105,12 @@ func SetupLoops(mgr ctrl.Manager, options Options) error {
 
 // SetupAdmission adds the webhooks.
 func SetupAdmission(mgr ctrl.Manager, options Options) error {
+	scanner, err := secretscan.New()
+	if err != nil {
+		return err
+	}
 	return webhook.Setup(mgr, webhook.Options{
-		Operator: options.Username, Clock: options.Clock, Expressions: expression.NewCache(),
+		Operator: options.Username, Clock: options.Clock, Expressions: expression.NewCache(), Scanner: scanner,
 	})
 }
 

@@ -9,10 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/form"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/secretscan"
 )
 
 // +kubebuilder:webhook:path=/validate/humantasks,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=axiom.apitomy.io,resources=humantasks,verbs=create;update,versions=v1alpha1,name=humantask.axiom.apitomy.io,admissionReviewVersions=v1
@@ -22,6 +24,8 @@ import (
 // taskDoors are the doors of HumanTask.
 type taskDoors struct {
 	operator string
+	live     client.Reader
+	scanner  *secretscan.Scanner
 	clock    clock.PassiveClock
 }
 
@@ -29,8 +33,13 @@ func (h taskDoors) validate(_ context.Context, req request[api.HumanTask]) ([]st
 	if !req.isCreate() {
 		return nil, validateSpecUnchanged(req.refusals)
 	}
-	if req.after.Spec.RunRef != nil && req.UserInfo.Username != h.operator {
-		return nil, req.forbidden("spec.runRef: only the operator may set it")
+	if req.UserInfo.Username != h.operator {
+		if req.after.Spec.RunRef != nil {
+			return nil, req.forbidden("spec.runRef: only the operator may set it")
+		}
+		if req.after.Spec.Fingerprint != "" {
+			return nil, req.forbidden("spec.fingerprint: only the operator may set it")
+		}
 	}
 	return nil, req.invalid(validateTask(&req.after.Spec, field.NewPath("spec")))
 }

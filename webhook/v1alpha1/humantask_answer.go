@@ -2,14 +2,12 @@ package v1alpha1
 
 import (
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -179,8 +177,7 @@ func specOf(spec map[string]any) form.Spec {
 	return form.Spec{Fields: form.FieldsOf(fields), ResponseSchema: spec["responseSchema"]}
 }
 
-// rejected is 422 with paths and rules. It is made by hand because the usual
-// field errors repeat values, and an answer may be confidential.
+// rejected is 422 with paths and rules: an answer may be confidential.
 func (c taskChange) rejected(wrong []form.FieldError) error {
 	hidden := max(len(wrong)-maxFieldErrors, 0)
 	wrong = wrong[:len(wrong)-hidden]
@@ -195,13 +192,7 @@ func (c taskChange) rejected(wrong []form.FieldError) error {
 		lines = append(lines, more)
 		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "(others)", Message: more})
 	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusUnprocessableEntity,
-		Reason:  metav1.StatusReasonInvalid,
-		Message: "the answer is not accepted: " + strings.Join(lines, "; "),
-		Details: &metav1.StatusDetails{Group: c.Kind.Group, Kind: c.Kind.Kind, Name: c.name, Causes: causes},
-	}}
+	return c.unprocessable("the answer is not accepted: "+strings.Join(lines, "; "), causes)
 }
 
 // judgeOperator keeps the operator from answering, and from ending a task that

@@ -122,7 +122,7 @@ func plainJSON(v any) (any, error) {
 }
 
 // validateStatus judges the status that will be stored.
-func (h taskDoors) validateStatus(_ context.Context, raw admission.Request) admission.Response {
+func (h taskDoors) validateStatus(ctx context.Context, raw admission.Request) admission.Response {
 	change, err := h.read(raw)
 	if err != nil {
 		return refused(apierrors.NewBadRequest(err.Error()))
@@ -131,6 +131,9 @@ func (h taskDoors) validateStatus(_ context.Context, raw admission.Request) admi
 		err = change.judgeOperator()
 	} else {
 		err = change.judgePerson()
+	}
+	if err == nil && change.task.Spec.Fingerprint != "" && change.isFirstAnswer() {
+		err = h.judgeCheckpoint(ctx, change)
 	}
 	if err != nil {
 		return refused(err)

@@ -3,9 +3,11 @@ package v1alpha1
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -106,6 +108,18 @@ func (r refusals) invalid(errs field.ErrorList) error {
 		return nil
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: r.Kind.Group, Kind: r.Kind.Kind}, r.name, errs)
+}
+
+// unprocessable is 422 with a message of its own, where the usual one would
+// repeat values.
+func (r refusals) unprocessable(message string, causes []metav1.StatusCause) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusUnprocessableEntity,
+		Reason:  metav1.StatusReasonInvalid,
+		Message: message,
+		Details: &metav1.StatusDetails{Group: r.Kind.Group, Kind: r.Kind.Kind, Name: r.name, Causes: causes},
+	}}
 }
 
 // conflict is 409: the request does not suit the state that things are in.

@@ -12,10 +12,11 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/secretscan"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
-// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions;compositions;turns,verbs=get
+// +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions;compositions;turns;workflowruns,verbs=get
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
@@ -30,6 +31,9 @@ type Options struct {
 	// Expressions compiles those of a workflow to warn of bad ones; without it
 	// nothing is said about expressions.
 	Expressions *expression.Cache
+	// Scanner keeps secrets out of supervised runs: out of their inputs and of
+	// answers to them. Without it none of these is let in.
+	Scanner *secretscan.Scanner
 }
 
 // Setup registers the doors of all kinds with the manager's webhook server. It
@@ -63,7 +67,7 @@ func doors(live client.Client, opts Options) map[string]admission.Handler {
 		operator: opts.Operator, live: live,
 		access: access{client: live}, contents: content.Store{Client: live},
 	}
-	tasks := taskDoors{operator: opts.Operator, clock: opts.Clock}
+	tasks := taskDoors{operator: opts.Operator, live: live, scanner: opts.Scanner, clock: opts.Clock}
 	sessions := sessionDoor{operator: opts.Operator, access: access{client: live}}
 	return map[string]admission.Handler{
 		"/mutate/compositions":        annotating[api.Composition](drafts.annotate),
@@ -74,7 +78,8 @@ func doors(live client.Client, opts Options) map[string]admission.Handler {
 		"/validate/humantasks":        validating[api.HumanTask](tasks.validate),
 		"/mutate/humantasks/status":   admission.HandlerFunc(tasks.stamp),
 		"/validate/humantasks/status": admission.HandlerFunc(tasks.validateStatus),
-		"/validate/workflowruns":      validating[api.WorkflowRun](validateRun),
+		"/mutate/workflowruns":        admission.HandlerFunc(completeRun),
+		"/validate/workflowruns":      validating[api.WorkflowRun](runDoor{scanner: opts.Scanner}.validate),
 		"/validate/agentsessions":     validating[api.AgentSession](sessions.validate),
 		"/validate/streamevents":      validating[api.StreamEvent](validateEvent),
 		"/validate/actiontypes":       validating[api.ActionType](actionTypeDoor{checker: checkerOf(opts.Expressions)}.validate),

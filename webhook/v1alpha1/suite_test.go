@@ -17,6 +17,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/secretscan"
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 	"github.com/apitomy/axiom-operator/webhook/v1alpha1"
 )
@@ -81,8 +82,10 @@ func startDoors() {
 		}),
 	})
 	Expect(err).NotTo(HaveOccurred())
+	scanner, err := secretscan.New()
+	Expect(err).NotTo(HaveOccurred())
 	Expect(v1alpha1.Setup(mgr, v1alpha1.Options{
-		Operator: testenv.OperatorUser, Clock: now, Expressions: expression.NewCache(),
+		Operator: testenv.OperatorUser, Clock: now, Expressions: expression.NewCache(), Scanner: scanner,
 	})).To(Succeed())
 
 	running, stop := context.WithCancel(context.Background())
