@@ -39,7 +39,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.compositionRef) != has(self.git) || (oldSelf.hasValue() && has(oldSelf.value().git))",optionalOldSelf=true,message="exactly one of `compositionRef` and `git` must be given",fieldPath=".compositionRef",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || has(self.inputs) == has(oldSelf.inputs)",message="`inputs` must not change",fieldPath=".inputs"
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || (has(self.resumePolicy) ? self.resumePolicy : 'Automatic') == (has(oldSelf.resumePolicy) ? oldSelf.resumePolicy : 'Automatic')",message="`resumePolicy` must not change",fieldPath=".resumePolicy"
-// +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || (has(self.activeDeadline) ? self.activeDeadline : '') == (has(oldSelf.activeDeadline) ? oldSelf.activeDeadline : '')",message="`activeDeadline` must not change",fieldPath=".activeDeadline"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.git) || (has(self.activeDeadline) == has(oldSelf.activeDeadline) && (!has(self.activeDeadline) || self.activeDeadline == oldSelf.activeDeadline))",message="`activeDeadline` must not change",fieldPath=".activeDeadline"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || !oldSelf.cancel || (has(self.cancel) && self.cancel)",message="`cancel` must stay true once it is",fieldPath=".cancel"
 // +kubebuilder:validation:XValidation:rule="(has(self.resumeRequests) ? self.resumeRequests : 0) >= (has(oldSelf.resumeRequests) ? oldSelf.resumeRequests : 0)",message="`resumeRequests` must not shrink",fieldPath=".resumeRequests"
 type WorkflowRunSpec struct {

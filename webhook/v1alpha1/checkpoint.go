@@ -68,4 +68,3 @@ func validateNoSecret(scanner *secretscan.Scanner, value any, path *field.Path) 
 	}
 	return nil
 }
-

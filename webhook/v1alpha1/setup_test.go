@@ -25,12 +25,16 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 )
 
-// brokenDoors cannot read or ask anything: the API server is away.
-func brokenDoors() map[string]admission.Handler {
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(api.AddToScheme(scheme))
-	away := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+	return scheme
+}
+
+// brokenDoors cannot read or ask anything: the API server is away.
+func brokenDoors() map[string]admission.Handler {
+	away := fake.NewClientBuilder().WithScheme(newScheme()).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return errors.New("connection refused")
 		},
@@ -86,6 +90,8 @@ func TestDoorsFailClosed(t *testing.T) {
 	waiting := strings.TrimSuffix(turn, "}") + `,"status":{"state":"AwaitingResolution"}}`
 	accepted := strings.Replace(turn, `"message"`, `"resolution":"Accepted","message"`, 1)
 	based := strings.TrimSuffix(turn, "}") + `,"status":{"state":"Working","baseRevision":"sha256:a","base":{"digest":"sha256:b"}}}`
+	checkpoint := manifest("HumanTask", `,"metadata":{"name":"t"},"spec":{"fingerprint":"f","runRef":{"name":"r","uid":"u","activation":"a#1"}}}`)
+	consent := strings.TrimSuffix(checkpoint, "}") + `,"status":{"answer":{"ok":true},"answeredBy":{"username":"ann"},"answeredAt":"2026-05-04T10:01:00Z"}}`
 	cases := map[string]struct {
 		path     string
 		req      admission.Request
@@ -98,6 +104,7 @@ func TestDoorsFailClosed(t *testing.T) {
 		"access cannot be reviewed":                {"/validate/turns", write("Turn", "ann", waiting, accepted), 500, "review access to compositions c"},
 		"stored work cannot be read":               {"/validate/turns/status", write("Turn", "op", turn, based), 500, "read the work of a turn"},
 		"a composition that is none":               {"/validate/compositions", write("Composition", "ann", "", manifest("Composition", `,"spec":{"goal":7}}`)), 400, "decode Composition"},
+		"the run that asks cannot be read":         {"/validate/humantasks/status", write("HumanTask", "ann", checkpoint, consent), 500, "read run r: connection refused"},
 		"nothing":                                  {"/validate/turns", write("Turn", "ann", "", ""), 400, "decode Turn"},
 		"a stored turn that is none":               {"/validate/turns", write("Turn", "ann", `{`, turn), 400, "decode stored Turn"},
 		"a task's status that is none":             {"/validate/humantasks/status", write("HumanTask", "ann", manifest("HumanTask", "}"), "{"), 400, "decode HumanTask"},
@@ -121,6 +128,7 @@ func TestMutatingDoorsLeaveShapesToTheSchema(t *testing.T) {
 	for path, req := range map[string]admission.Request{
 		"/mutate/compositions":      write("Composition", "ann", "", manifest("Composition", `,"spec":{"goal":7}}`)),
 		"/mutate/turns":             write("Turn", "ann", "", manifest("Turn", `,"spec":{"message":7}}`)),
+		"/mutate/workflowruns":      write("WorkflowRun", "ann", "", manifest("WorkflowRun", `,"metadata":{"annotations":{"axiom.apitomy.io/resumed-by":"x"}}}`)),
 		"/mutate/humantasks/status": write("HumanTask", "ann", manifest("HumanTask", "}"), manifest("HumanTask", `,"status":7}`)),
 	} {
 		response := handlers[path].Handle(t.Context(), req)
@@ -133,6 +141,9 @@ func TestMutatingDoorsLeaveShapesToTheSchema(t *testing.T) {
 func TestMutatingDoorsPatchNothingElse(t *testing.T) {
 	handlers := brokenDoors()
 	task := manifest("HumanTask", `,"metadata":{"name":"t"},"spec":{"humanContext":{"title":"T"}}}`)
+	run := func(spec string) string {
+		return manifest("WorkflowRun", `,"metadata":{"name":"r"},"spec":{`+spec+`}}`)
+	}
 	answered := strings.TrimSuffix(task, "}") + `,"status":{"answer":{"n":1.50},"answeredBy":{"username":"x"}}}`
 	for path, tc := range map[string]struct {
 		req  admission.Request
@@ -140,6 +151,10 @@ func TestMutatingDoorsPatchNothingElse(t *testing.T) {
 	}{
 		"/mutate/compositions": {write("Composition", "ann", "", manifest("Composition", workFlow)), []string{"add /metadata/annotations"}},
 		"/mutate/turns":        {write("Turn", "ann", "", manifest("Turn", `,"metadata":{"name":"t"},"spec":{"message":"m"}}`)), []string{"add /metadata/annotations"}},
+		"/mutate/workflowruns": {
+			write("WorkflowRun", "ann", run(`"resumePolicy":"Automatic"`), run(`"resumeRequests":1`)),
+			[]string{"add /metadata/annotations", "add /spec/resumePolicy"},
+		},
 		"/mutate/humantasks/status": {write("HumanTask", "ann", task, answered), []string{
 			"add /status/answeredAt", "add /status/answeredBy", "add /status/conditions", "add /status/observedGeneration", "add /status/phase",
 		}},

@@ -128,12 +128,12 @@ var _ = Describe("A supervised run", func() {
 
 			By("changing it when it is " + string(phase))
 			for patch, fields := range map[string]string{
-				`{"git":{"commit":"` + otherCommit + `"},"inputs":{"limit":2}}`:             "spec.git.commit, spec.inputs",
-				`{"git":{"commit":"main","path":"/x","url":"u"}}`:                           "spec.git.commit, spec.git.path, spec.git.url",
-				`{"git":{"credentialsRef":{"name":"c"}}}`:                                   "spec.git.credentialsRef",
-				`{"inputs":{"limit":1.5}}`:                                                  "spec.inputs",
-				`{"inputs":{"token":"` + bearerToken + `"}}`:                                "spec.inputs",
-				`{"inputs":null}`:                                                           "spec.inputs",
+				`{"git":{"commit":"` + otherCommit + `"},"inputs":{"limit":2}}`: "spec.git.commit, spec.inputs",
+				`{"git":{"commit":"main","path":"/x","url":"u"}}`:               "spec.git.commit, spec.git.path, spec.git.url",
+				`{"git":{"credentialsRef":{"name":"c"}}}`:                       "spec.git.credentialsRef",
+				`{"inputs":{"limit":1.5}}`:                                      "spec.inputs",
+				`{"inputs":{"token":"` + bearerToken + `"}}`:                    "spec.inputs",
+				`{"inputs":null}`: "spec.inputs",
 				`{"credentials":null,"resumePolicy":"Automatic"}`:                           "spec.credentials, spec.resumePolicy",
 				`{"activeDeadline":"PT1H","compositionRef":{"name":"c"}}`:                   "spec.activeDeadline, spec.compositionRef",
 				`{"git":null,"compositionRef":{"name":"c"}}`:                                "spec.compositionRef, spec.git",
