@@ -137,7 +137,7 @@ func declare(t testing.TB, name, nodes, edges, inputs, outputs string) *componen
 			c.required = append(c.required, input)
 		}
 		c.known = append(c.known, input)
-		fields = append(fields, "{name: "+input+"}")
+		fields = append(fields, "{name: '"+input+"'}")
 	}
 	for output, text := range values(t, "{"+outputs+"}") {
 		c.outputs[output], _ = text.(string)
