@@ -10,6 +10,8 @@ import (
 
 // Merge writes values into the context for a component that stays open, as Complete would do when it closes. Values that
 // cannot enter the context fail the component.
+//
+//nolint:revive // a step gets all that it depends on as arguments
 func Merge(ctx context.Context, d *Definition, in Instance, at Address, values Values, now time.Time) Step {
 	s := begin(ctx, d, in, now)
 	index, node, reason := s.find(at, workflow.KindComponent)
@@ -39,12 +41,12 @@ func (d *Definition) Visible(in Instance) map[string]any {
 	return d.seeded(in.Context)
 }
 
-func (d *Definition) seeded(context Values) map[string]any {
-	seeded := make(map[string]any, len(context)+len(d.declared))
+func (d *Definition) seeded(written Values) map[string]any {
+	seeded := make(map[string]any, len(written)+len(d.declared))
 	for _, key := range d.declared {
 		seeded[key] = nil
 	}
-	maps.Copy(seeded, context)
+	maps.Copy(seeded, written)
 	return seeded
 }
 

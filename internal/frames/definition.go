@@ -27,12 +27,12 @@ type Component interface {
 	// Start checks the inputs of a call, of which nulls count as absent, and adds defaults. Any error is a breach of the
 	// declaration, told without values.
 	Start(inputs map[string]any) (map[string]any, error)
-	// EvaluateOutputs is the result of a frame that has this context at its end. An error that wraps
+	// EvaluateOutputs is the result of a frame whose context has these values at its end. An error that wraps
 	// expression.ErrInterrupted says that ctx ended, one that is of an expression that it has no value, any other that a
 	// value breaks the declaration.
-	EvaluateOutputs(ctx context.Context, context map[string]any) (map[string]any, error)
-	// Render is the text of a section over a context.
-	Render(ctx context.Context, section string, context map[string]any) (string, error)
+	EvaluateOutputs(ctx context.Context, values map[string]any) (map[string]any, error)
+	// Render is the text of a section over the values of a context.
+	Render(ctx context.Context, section string, values map[string]any) (string, error)
 	// Call is what a component node says of its call; false if there is no such node.
 	Call(node string) (Call, bool)
 }

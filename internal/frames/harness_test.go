@@ -96,14 +96,14 @@ func (c *component) Start(inputs map[string]any) (map[string]any, error) {
 
 var errOutput = errors.New("an output is of another type")
 
-func (c *component) EvaluateOutputs(ctx context.Context, context map[string]any) (map[string]any, error) {
+func (c *component) EvaluateOutputs(ctx context.Context, values map[string]any) (map[string]any, error) {
 	result := map[string]any{}
 	for name, text := range c.outputs {
 		program, err := newExpressions().Compile(expression.ScopeActionInput, text)
 		if err != nil {
 			return nil, err
 		}
-		if result[name], err = program.Eval(ctx, expression.Variables{Context: context}); err != nil {
+		if result[name], err = program.Eval(ctx, expression.Variables{Context: values}); err != nil {
 			return nil, fmt.Errorf("evaluate output %s: %w", name, err)
 		}
 		if result[name] == "wrong" {
@@ -114,8 +114,8 @@ func (c *component) EvaluateOutputs(ctx context.Context, context map[string]any)
 }
 
 // Render gives the name of a section and what the context has by it.
-func (c *component) Render(ctx context.Context, section string, context map[string]any) (string, error) {
-	value, ok := context[section]
+func (c *component) Render(ctx context.Context, section string, values map[string]any) (string, error) {
+	value, ok := values[section]
 	if !ok {
 		return "", errors.New("line 1: no such key")
 	}
@@ -128,7 +128,7 @@ func declare(t testing.TB, name, nodes, edges, inputs, outputs string) *componen
 	t.Helper()
 	c := &component{name: name, defaults: map[string]any{}, calls: map[string]frames.Call{}, outputs: map[string]string{}}
 	var fields []string
-	for _, word := range strings.Fields(inputs) {
+	for _, word := range strings.FieldsSeq(inputs) {
 		input, value, hasDefault := strings.Cut(strings.TrimSuffix(word, "!"), "=")
 		if hasDefault {
 			c.defaults[input] = parse(t, value)
@@ -244,11 +244,7 @@ type story struct {
 func tell(t testing.TB, inputs string, components ...*component) *story {
 	t.Helper()
 	s := &story{t: t, def: bundle(components...), now: noon, paths: map[string]bool{}}
-	given, err := s.def.Root.Start(values(t, inputs))
-	if err != nil {
-		t.Fatal(err)
-	}
-	step, err := frames.Start(t.Context(), s.def, given, s.now, s.now)
+	step, err := frames.Start(t.Context(), s.def, values(t, inputs), s.now, s.now)
 	if err != nil {
 		t.Fatalf("Start() error: %v", err)
 	}

@@ -9,11 +9,16 @@ import (
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
-// Start begins a run that was created at a time: its workflow starts with the inputs, which must be checked and have
-// their defaults. The error is one of engine.StartRun; whatever happens in the run itself is told by the step.
+// Start begins a run that was created at a time: its workflow starts with the inputs, held against what the root declares
+// and with its defaults. The error is that of the inputs, one of engine.StartRun or that of a context that ended; whatever
+// happens in the run itself is told by the step.
 func Start(ctx context.Context, def Definition, inputs map[string]any, created, now time.Time) (Step, error) {
 	s := begin(ctx, def, State{}, now)
-	step, err := engine.StartRun(ctx, def.Root.Engine(), inputs, created, now)
+	given, err := def.Root.Start(inputs)
+	if err != nil {
+		return s.refuse(""), fmt.Errorf("check inputs: %w", err)
+	}
+	step, err := engine.StartRun(ctx, def.Root.Engine(), given, created, now)
 	if err != nil {
 		return s.refuse(step.Reason), err
 	}
@@ -34,6 +39,8 @@ func Complete(ctx context.Context, def Definition, state State, at engine.Addres
 }
 
 // Fail delivers the failure of an action or a human task. Where it happened is what the address says.
+//
+//nolint:revive // a step gets all that it depends on as arguments
 func Fail(ctx context.Context, def Definition, state State, at engine.Address, f engine.Failure, now time.Time) Step {
 	f.Node, f.Activation = "", ""
 	return begin(ctx, def, state, now).deliver(at, func(d *engine.Definition, in engine.Instance, at engine.Address) engine.Step {
@@ -42,6 +49,8 @@ func Fail(ctx context.Context, def Definition, state State, at engine.Address, f
 }
 
 // Deliver offers an event to a receive-event activation, which takes it only if it is meant.
+//
+//nolint:revive // a step gets all that it depends on as arguments
 func Deliver(ctx context.Context, def Definition, state State, at engine.Address, ev engine.Event, now time.Time) Step {
 	return begin(ctx, def, state, now).deliver(at, func(d *engine.Definition, in engine.Instance, at engine.Address) engine.Step {
 		return engine.Deliver(ctx, d, in, at, ev, now)

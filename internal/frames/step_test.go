@@ -95,8 +95,10 @@ func fork(t *testing.T) *story {
 
 func TestCallsInBranches(t *testing.T) {
 	open := []string{"mid#1", "left[1]/do#1", "right[1]/deep[1]/do#1"}
-	cancelled := []string{"mid#1 Cancelled", "left[1]/do#1 Cancelled", "left#1 Cancelled",
-		"right[1]/deep[1]/do#1 Cancelled", "right[1]/deep#1 Cancelled", "right#1 Cancelled"}
+	cancelled := []string{
+		"mid#1 Cancelled", "left[1]/do#1 Cancelled", "left#1 Cancelled",
+		"right[1]/deep[1]/do#1 Cancelled", "right[1]/deep#1 Cancelled", "right#1 Cancelled",
+	}
 	t.Run("each has its own instance", func(t *testing.T) {
 		s := fork(t).wantOpen(open...)
 		if diff := cmp.Diff(open, s.last.Opened); diff != "" {
@@ -262,11 +264,15 @@ func (c *ending) Err() error {
 }
 
 func TestStartRefuses(t *testing.T) {
-	root := declare(t, "Root", "end end {}", "start end", "", "")
-	doc := parse(t, flow("start start {inputs: [{name: a, required: true}]}\nend end {}", "start end"))
+	root := declare(t, "Root", "do "+act+"\nend end {}", "start do\ndo end", "a! b=2", "")
+	if step, err := frames.Start(t.Context(), bundle(root), map[string]any{"a": nil}, noon, noon); err == nil || step.Applied {
+		t.Errorf("Start() starts without a required input: %+v", step)
+	}
+	tell(t, "{a: 1, b: null}", root).wantContext("do#1", "{a: 1, b: 2}")
+	doc := parse(t, flow("start start {inputs: [{name: c, required: true}]}\nend end {}", "start end"))
 	root.flow, _ = engine.New(doc.(map[string]any), newExpressions())
 	var input *engine.InputError
-	if _, err := frames.Start(t.Context(), bundle(root), nil, noon, noon); !errors.As(err, &input) || input.Name != "a" {
+	if _, err := frames.Start(t.Context(), bundle(root), map[string]any{"a": int64(1)}, noon, noon); !errors.As(err, &input) || input.Name != "c" {
 		t.Errorf("Start() error: %v", err)
 	}
 }
