@@ -128,7 +128,7 @@ func declare(t testing.TB, name, nodes, edges, inputs, outputs string) *componen
 	t.Helper()
 	c := &component{name: name, defaults: map[string]any{}, calls: map[string]frames.Call{}, outputs: map[string]string{}}
 	var fields []string
-	for _, word := range strings.FieldsSeq(inputs) {
+	for word := range strings.FieldsSeq(inputs) {
 		input, value, hasDefault := strings.Cut(strings.TrimSuffix(word, "!"), "=")
 		if hasDefault {
 			c.defaults[input] = parse(t, value)
