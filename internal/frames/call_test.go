@@ -115,6 +115,10 @@ func TestBrokenCalls(t *testing.T) {
 			config: "inputs: {given: 1}, outputs: {got: result}, repeat: {max: 3, until: result.nobody}",
 			phase:  engine.PhaseOutputMapping, code: engine.CodeExpressionError,
 		},
+		"supervised 09: a mapping of no value between two rounds binds nothing": {
+			config: "inputs: {given: 1}, outputs: {got: result.given, other: result.nobody}, repeat: {max: 3, until: 'false'}", outputs: "given: context.given",
+			phase: engine.PhaseOutputMapping, code: engine.CodeExpressionError,
+		},
 		"items that are no list": {
 			config: "inputs: {given: 1}, forEach: {items: context.num, as: item, max: 3}", phase: engine.PhaseInputResolution, code: frames.CodeInputContract,
 		},
@@ -180,5 +184,33 @@ func TestWhatIsNotDeclaredIsNotCalled(t *testing.T) {
 	s = tell(t, "{num: 1}", root, worker(t)).wantOpen("mend#1")
 	if got := s.state.Root.Context["error"].(map[string]any)["code"]; got != frames.CodeComponentUndeclared {
 		t.Errorf("code %v", got)
+	}
+}
+
+// Each frame has the moves of a run, and what goes wrong nowhere in particular goes wrong with the call.
+func TestAFrameThatMovesTooOften(t *testing.T) {
+	failing := "action {actionType: a, inputs: {a: context.nobody}, outputs: []}"
+	inner := declare(t, "Worker", "one "+failing+"\ntwo "+failing+"\nend end {}",
+		"start one\none two {isError: true}\ntwo one {isError: true}\none end\ntwo end", "", "")
+	s := tell(t, "{num: 1}", caller(t, "inputs: {}"), inner).wantOpen("mend#1")
+	if got := s.state.Root.Context["error"].(map[string]any); got["code"] != engine.CodeMoveLimit || got["activation"] != "call#1" || got["node"] != "call" {
+		t.Errorf("error %v", got)
+	}
+}
+
+func TestEnginesThatRefuse(t *testing.T) {
+	for name, tc := range map[string]struct{ nodes, code string }{
+		"an input that only the workflow requires": {"start start {inputs: [{name: a, required: true}]}\nend end {}", frames.CodeInputContract},
+		"a workflow that is none":                  {"start start {inputs: []}", frames.CodeComponentUndeclared},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := worker(t)
+			doc, _ := parse(t, flow(tc.nodes, "start end")).(map[string]any)
+			inner.flow, _ = engine.New(doc, newExpressions())
+			s := tell(t, "{num: 1}", caller(t, "inputs: {given: '1'}"), inner).wantOpen("mend#1")
+			if got := s.state.Root.Context["error"].(map[string]any)["code"]; got != tc.code || len(s.paths) != 0 {
+				t.Errorf("code %v, frames %v", got, s.paths)
+			}
+		})
 	}
 }

@@ -124,6 +124,8 @@ func (c *component) Render(ctx context.Context, section string, values map[strin
 
 // declare reads a component: nodes and edges as flow has them, inputs "a b! c=1" (required, with a default), and outputs
 // as YAML.
+//
+//nolint:revive // a component in one line each for what it is made of
 func declare(t testing.TB, name, nodes, edges, inputs, outputs string) *component {
 	t.Helper()
 	c := &component{name: name, defaults: map[string]any{}, calls: map[string]frames.Call{}, outputs: map[string]string{}}

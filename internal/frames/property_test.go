@@ -246,7 +246,7 @@ func (p *player) checkCalls() {
 		if e.Call == nil {
 			delete(live, e.Activation)
 			if e.Type == workflow.KindEnd || e.Outcome != engine.OutcomeCompleted {
-				frame, _, _ := cutLast(e.Activation)
+				frame, _ := cutLast(e.Activation)
 				for call, path := range live {
 					if path == frame {
 						delete(live, call)
@@ -263,8 +263,8 @@ func (p *player) checkCalls() {
 		if nth := max(e.Call.Iteration, e.Call.Item, 1); nth != counts[e.Activation] {
 			p.t.Fatalf("frame %d of %s is %+v", counts[e.Activation], e.Activation, *e.Call)
 		}
-		node, _, _ := strings.Cut(e.Activation[strings.LastIndexByte(e.Activation, '/')+1:], "#")
-		frame, _, _ := cutLast(e.Activation)
+		frame, last := cutLast(e.Activation)
+		node, _, _ := strings.Cut(last, "#")
 		key := join(frame, node)
 		opened[key]++
 		if want := fmt.Sprintf("%s[%d]", key, opened[key]); e.Call.Path != want {
@@ -273,9 +273,9 @@ func (p *player) checkCalls() {
 	}
 }
 
-func cutLast(address string) (path, last string, ok bool) {
+func cutLast(address string) (path, last string) {
 	at := strings.LastIndexByte(address, '/')
-	return address[:max(at, 0)], address[at+1:], at >= 0
+	return address[:max(at, 0)], address[at+1:]
 }
 
 func TestRandomRuns(t *testing.T) {
