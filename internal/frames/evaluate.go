@@ -15,17 +15,12 @@ var (
 	errNoObject = errors.New("not an object")
 )
 
-// evaluate gives the value of an expression, in the spelling that survives JSON.
 func (s *stepper) evaluate(scope expression.Scope, text string, v expression.Variables) (any, error) {
 	program, err := s.def.Expressions.Compile(scope, text)
 	if err != nil {
 		return nil, err
 	}
-	value, err := program.Eval(s.ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Normal(value)
+	return program.Eval(s.ctx, v)
 }
 
 // items is the list of a call for each of its items.
@@ -138,7 +133,8 @@ func isExpressionError(err error) bool {
 	return errors.As(err, &compiling) || errors.As(err, &evaluating)
 }
 
-// normalObject copies a result in the spelling that survives JSON. No result is an empty one.
+// normalObject copies a result in the spelling that survives JSON, which results of expressions have anyhow. No result is
+// an empty one.
 func normalObject(v map[string]any) (map[string]any, error) {
 	normal, err := engine.Normal(v)
 	if err != nil {

@@ -106,8 +106,11 @@ func (c *component) EvaluateOutputs(ctx context.Context, values map[string]any) 
 		if result[name], err = program.Eval(ctx, expression.Variables{Context: values}); err != nil {
 			return nil, fmt.Errorf("evaluate output %s: %w", name, err)
 		}
-		if result[name] == "wrong" {
+		switch result[name] {
+		case "wrong":
 			return nil, errOutput
+		case "double":
+			result[name] = 2.0
 		}
 	}
 	return result, nil

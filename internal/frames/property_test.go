@@ -190,8 +190,10 @@ func (p *player) turn() {
 	before := p.state
 	step := p.do(call)
 	p.check(before, step, activation)
-	if again := p.do(call); again.Applied {
-		p.t.Fatalf("a delivery to %s applied twice", activation)
+	again := p.do(call)
+	known := again.Reason == engine.ReasonStaleActivation || again.Reason == engine.ReasonTerminal
+	if again.Applied || step.Applied && !known {
+		p.t.Fatalf("a second delivery to %s: applied %t, reason %q", activation, again.Applied, again.Reason)
 	}
 }
 

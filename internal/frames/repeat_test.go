@@ -98,6 +98,14 @@ func TestForEach(t *testing.T) {
 		s := tell(t, "{num: 9, list: []}", caller(t, config), worker(t)).wantOutputs("{got: [], error: null, repeat: null}")
 		s.wantHistory("start#1 Completed", "call#1 Completed", "end#1 Completed")
 	})
+	t.Run("what is kept of a list is as JSON has it", func(t *testing.T) {
+		inner := declare(t, "Worker", "do "+act+"\nend end {}", "start do\ndo end", "given", "out: \"'double'\"")
+		s := tell(t, "{num: 9}", caller(t, "inputs: {given: item}, forEach: {items: '[1.0, 1.5]', as: item, max: 2}"), inner).complete("call[1]/do#1", "{}")
+		want := []frames.CallState{{Call: "call#1", Items: []any{int64(1), 1.5}, Results: []any{map[string]any{"out": int64(2)}}}}
+		if diff := cmp.Diff(want, s.state.Calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("without outputs the results go by the name of items", func(t *testing.T) {
 		root := declare(t, "Root", "call component {component: Worker, inputs: {given: '1'}, forEach: {items: '[1]', as: i, max: 1}}\nend end {}",
 			"start call\ncall end", "", "got: context.items")

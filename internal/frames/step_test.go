@@ -37,6 +37,7 @@ func TestAddresses(t *testing.T) {
 	})
 	t.Run("supervised 11: frames are counted over the visits of a node", func(t *testing.T) {
 		s.complete("Implementation[1]/observe[2]/prompt#1", "{kind: proposal}").wantOpen("Implementation[1]/again#1")
+		s.complete("Implementation[1]/observe[2]/prompt#1", "{kind: proposal}").wantReason(engine.ReasonStaleActivation)
 		s.complete("Implementation[1]/again#1", "{again: true}").wantOpen("Implementation[1]/observe[3]/prompt#1")
 		s.complete("Implementation[1]/observe[3]/prompt#1", "{kind: proposal}").complete("Implementation[1]/again#2", "{again: false}")
 	})
@@ -159,11 +160,12 @@ func TestLoopsOfCallsEnd(t *testing.T) {
 		"lists of frames that end at once": "component {component: Empty, forEach: {items: 'lists.range(60)', as: i, max: 100}}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := declare(t, "Root", "call "+config+"\nback component {component: Empty}\nend end {}",
-				"start call\ncall back\nback call {isDefault: true}\nback end {condition: 'false'}\ncall back {isError: true, id: failed}", "", "")
+			root := declare(t, "Root", "call "+config+"\nback "+config+"\nend end {}",
+				"start call\ncall back\nback call {isDefault: true}\nback end {condition: 'false'}\n"+
+					"call back {isError: true, id: failed}\nback call {isError: true, id: again}", "", "")
 			s := tell(t, "{}", root, empty)
-			if f := s.state.Root.Failure; f == nil || f.Code != engine.CodeMoveLimit || f.Phase != engine.PhaseEdgeSelection || len(s.paths) > frames.MaxOpened {
-				t.Errorf("failure %+v after %d frames", f, len(s.paths))
+			if f := s.state.Root.Failure; f == nil || f.Code != engine.CodeMoveLimit || f.Phase != engine.PhaseEdgeSelection || len(s.paths) > frames.MaxOpened || len(s.history) > 10*frames.MaxOpened {
+				t.Errorf("failure %+v after %d frames and %d entries", f, len(s.paths), len(s.history))
 			}
 		})
 	}
