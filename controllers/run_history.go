@@ -15,15 +15,6 @@ const (
 	runHistoryPage = 32
 )
 
-// runPage is one page of a run's history, as it is stored.
-type runPage struct {
-	// Previous is the ConfigMap of the page before; empty: there is none.
-	Previous string             `json:"previous,omitempty"`
-	From     int64              `json:"from"`
-	To       int64              `json:"to"`
-	Entries  []api.HistoryEntry `json:"entries"`
-}
-
 // extendHistory appends what closed and moves the oldest entries into pages
 // while there are too many. Pages join the values on the shelf.
 func extendHistory(history *api.RunHistory, closed []engine.Entry, shelf *runShelf) error {
@@ -37,7 +28,7 @@ func extendHistory(history *api.RunHistory, closed []engine.Entry, shelf *runShe
 	}
 	for len(history.Entries) > maxRunHistory {
 		oldest := history.Entries[:runHistoryPage]
-		page := runPage{Previous: history.Page, From: oldest[0].Seq, To: oldest[len(oldest)-1].Seq, Entries: oldest}
+		page := api.HistoryPage{Previous: history.Page, From: oldest[0].Seq, To: oldest[len(oldest)-1].Seq, Entries: oldest}
 		data, err := json.Marshal(page)
 		if err != nil {
 			return fmt.Errorf("encode history page: %w", err)

@@ -264,7 +264,7 @@ func TestHistoryPagesHaveNoGap(t *testing.T) {
 		if name == "" {
 			break
 		}
-		var page runPage
+		var page api.HistoryPage
 		if err := json.Unmarshal(byName[name], &page); err != nil {
 			t.Fatal(err)
 		}

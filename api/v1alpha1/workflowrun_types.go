@@ -510,6 +510,18 @@ type RunHistory struct {
 	Entries []HistoryEntry `json:"entries,omitempty"`
 }
 
+// HistoryPage is a page of a run's history, as its ConfigMap holds it.
+// +kubebuilder:object:generate=false
+type HistoryPage struct {
+	// Previous is the ConfigMap of the page before; empty: there is none.
+	Previous string `json:"previous,omitempty"`
+	// From and To are the first and the last entry's seq.
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+	// Entries, oldest first.
+	Entries []HistoryEntry `json:"entries"`
+}
+
 // WorkflowRunStatus is the run as it stands.
 type WorkflowRunStatus struct {
 	// conditions: Accepted, Waiting, Reconciling, Stalled, Ready.

@@ -22,7 +22,7 @@ type Options struct {
 func Commands(options Options) func(*command.App) []*cobra.Command {
 	return func(a *command.App) []*cobra.Command {
 		l := &app{App: a, clock: options.Clock}
-		groups := []*cobra.Command{l.turn(), l.session(), l.template()}
+		groups := []*cobra.Command{l.turn(), l.run(), l.resume(), l.session(), l.template()}
 		for _, group := range groups {
 			l.access.addFlags(group.PersistentFlags())
 		}

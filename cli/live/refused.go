@@ -8,6 +8,7 @@ import (
 // A refusedAnswer tells of a wish that the API server or its admission refused.
 type refusedAnswer struct {
 	Turn    string   `json:"turn,omitempty"`
+	Run     string   `json:"run,omitempty"`
 	Refused *refusal `json:"refused"`
 }
 
@@ -19,11 +20,14 @@ func (x refusedAnswer) Tell(p *command.Page) {
 // refuse tells of a write that was refused and ends the command. Whatever else
 // went wrong is an error as it is.
 func (a *app) refuse(turn string, err error) error {
-	refused := refusalOf(err)
-	if refused == nil {
+	return a.tellRefusal(refusedAnswer{Turn: turn}, err)
+}
+
+func (a *app) tellRefusal(answer refusedAnswer, err error) error {
+	if answer.Refused = refusalOf(err); answer.Refused == nil {
 		return explain(err)
 	}
-	if err := a.Show(refusedAnswer{Turn: turn, Refused: refused}); err != nil {
+	if err := a.Show(answer); err != nil {
 		return err
 	}
 	return command.ErrVerdict

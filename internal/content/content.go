@@ -112,6 +112,20 @@ func (s Store) Get(ctx context.Context, namespace, digest string) ([]byte, error
 	return verified(object, digest)
 }
 
+// Named returns the value that the ConfigMap of a name holds, where the name is
+// all there is to go by.
+func (s Store) Named(ctx context.Context, namespace, name string) ([]byte, error) {
+	object := &corev1.ConfigMap{}
+	if err := s.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object); err != nil {
+		return nil, fmt.Errorf("read content %s: %w", name, err)
+	}
+	data, found := object.BinaryData[key]
+	if !found || Name(Digest(data)) != name {
+		return nil, fmt.Errorf("%w: ConfigMap %s does not hold what it is named after", ErrDamaged, name)
+	}
+	return data, nil
+}
+
 // Share makes an object one more owner of a value that is stored in its
 // namespace.
 func (s Store) Share(ctx context.Context, owner client.Object, digest string) error {
