@@ -37,7 +37,7 @@ func run(t *testing.T, args ...string) *call {
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	for _, words := range []string{
 		"turn send", "turn watch", "turn diff", "turn accept", "turn reject", "turn undo", "turn interrupt", "turn export",
-		"session logs", "template list", "template show", "template clone",
+		"run create", "run show", "run cancel", "resume", "session logs", "template list", "template show", "template clone",
 	} {
 		c := run(t, append(strings.Fields(words), "--help")...)
 		for _, want := range []string{"Usage:\n  axiom " + words, "Examples:\n  ", "-o, --output FORMAT", "-n, --namespace", "--kubeconfig FILE", "--as-group"} {
@@ -73,6 +73,11 @@ func TestUsageErrors(t *testing.T) {
 		"no cluster":                    {[]string{"turn", "watch", "t"}, "no cluster to speak with: name a kubeconfig with KUBECONFIG or --kubeconfig"},
 		"a kubeconfig that is missing":  {[]string{"turn", "watch", "t", "--kubeconfig", "gone"}, "read kubeconfig: stat gone: no such file"},
 		"a session that has no name":    {[]string{"session", "logs"}, "axiom session logs takes the name of a session, got 0 arguments"},
+		"a run without a repository":    {[]string{"run", "create", "r", "--ref", "main", "--path", "a.md"}, `required flag(s) "git" not set`},
+		"a run of nothing":              {[]string{"run", "create", "r", "--git", "https://e/a", "--path", "a.md"}, "at least one of the flags in the group [ref commit] is required"},
+		"a run of two commits":          {[]string{"run", "create", "r", "--git", "u", "--path", "a.md", "--ref", "a", "--commit", "b"}, "none of the others can be"},
+		"an input without a value":      {[]string{"run", "create", "r", "--git", "u", "--path", "a.md", "--ref", "a", "--input", "x"}, "--input takes NAME=VALUE"},
+		"a resume of nothing":           {[]string{"resume"}, "axiom resume takes the name of a run, got 0 arguments"},
 		"a template that is not in any": {[]string{"template", "show", "mine"}, "no cluster to speak with"},
 	} {
 		t.Run(name, func(t *testing.T) {

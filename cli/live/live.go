@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -15,13 +16,18 @@ import (
 type Options struct {
 	// Clock tells how long an agent works already.
 	Clock clock.WithTicker
+	// Git carries requests to repositories over HTTP; the default transport when nil.
+	Git http.RoundTripper
 }
 
 // Commands are the groups of commands that need a cluster, for one call of the
 // program.
 func Commands(options Options) func(*command.App) []*cobra.Command {
 	return func(a *command.App) []*cobra.Command {
-		l := &app{App: a, clock: options.Clock}
+		l := &app{App: a, clock: options.Clock, git: options.Git}
+		if l.git == nil {
+			l.git = http.DefaultTransport
+		}
 		groups := []*cobra.Command{l.turn(), l.run(), l.resume(), l.session(), l.template()}
 		for _, group := range groups {
 			l.access.addFlags(group.PersistentFlags())
@@ -35,6 +41,7 @@ type app struct {
 	*command.App
 	access access
 	clock  clock.WithTicker
+	git    http.RoundTripper
 }
 
 // connect makes the connection that the flags ask for.

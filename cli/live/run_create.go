@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,6 +97,9 @@ func (n newRun) manifest() (*api.WorkflowRun, error) {
 		if err != nil {
 			return nil, err
 		}
+		if secret == "" {
+			return nil, fmt.Errorf("--credential %s names no Secret", alias)
+		}
 		run.Spec.Credentials = append(run.Spec.Credentials, api.RunCredential{Name: alias, SecretRef: api.LocalRef{Name: secret}})
 	}
 	inputs, err := n.inputs()
@@ -171,7 +173,7 @@ func (x startedRun) Tell(p *command.Page) {
 func (a *app) startRun(ctx context.Context, c *cluster, run *api.WorkflowRun, n newRun) error {
 	run.Namespace = c.namespace
 	if n.ref != "" {
-		commit, err := c.lookUp(ctx, run.Spec.Git, n.ref)
+		commit, err := a.lookUp(ctx, c, run.Spec.Git, n.ref)
 		if err != nil {
 			return err
 		}
@@ -202,7 +204,7 @@ func (a *app) showRunManifest(run *api.WorkflowRun) error {
 }
 
 // lookUp asks the repository for the commit of a branch or tag.
-func (c *cluster) lookUp(ctx context.Context, source *api.GitSource, ref string) (string, error) {
+func (a *app) lookUp(ctx context.Context, c *cluster, source *api.GitSource, ref string) (string, error) {
 	locator, err := remotes.ParseLocator(source.URL)
 	if err != nil {
 		return "", fmt.Errorf("--git: %w", err)
@@ -211,7 +213,7 @@ func (c *cluster) lookUp(ctx context.Context, source *api.GitSource, ref string)
 	if err != nil {
 		return "", fmt.Errorf("look up %s: %w; --commit needs no look", ref, err)
 	}
-	remote := workspace.Remote{URL: source.URL, Auth: auth, HTTP: http.DefaultTransport, Dial: new(net.Dialer).DialContext}
+	remote := workspace.Remote{URL: source.URL, Auth: auth, HTTP: a.git, Dial: new(net.Dialer).DialContext}
 	listing, err := remote.List(ctx)
 	if err != nil {
 		return "", fmt.Errorf("list refs of repository: %w", err)
