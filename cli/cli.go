@@ -34,7 +34,8 @@ func (a *app) root() *cobra.Command {
 Works on workflow documents in files, without a cluster: validates them, names
 their content, applies, inverts and undoes change sets, tells documents apart,
 draws them, and plays runs through. On a cluster it asks agents to change
-compositions, follows their work, and carries out what people decide on it.
+compositions, follows their work, carries out what people decide on it, and looks
+after runs.
 
 A file is YAML or JSON and holds one document, or a Composition manifest, whose
 spec.workflow is then meant. The path - is standard input. With -o json every

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,7 +30,7 @@ func (x runAnswer) Tell(p *command.Page) {
 	})
 	section(p, "history", len(x.History), func(row func(...string)) {
 		for _, entry := range x.History {
-			row(fmt.Sprint(entry.Seq), entry.Activation, entry.CompletedOn, entry.Outcome, entry.remark())
+			row(strconv.FormatInt(entry.Seq, 10), entry.Activation, entry.CompletedOn, entry.Outcome, entry.remark())
 		}
 	})
 	if x.Outputs != nil {
@@ -62,7 +63,7 @@ func (x runAnswer) tellExecutions(p *command.Page) {
 			if execution.EndedAt != nil {
 				ended = string(execution.Ended) + " " + execution.EndedAt.UTC().Format(time.RFC3339)
 			}
-			row(fmt.Sprint(execution.Number), reason, execution.StartedAt.UTC().Format(time.RFC3339), ended)
+			row(strconv.FormatInt(execution.Number, 10), reason, execution.StartedAt.UTC().Format(time.RFC3339), ended)
 		}
 	})
 }

@@ -142,7 +142,7 @@ func (a *app) showRecord(ctx context.Context, c *cluster, run *api.WorkflowRun, 
 	if activation == "" {
 		return a.Show(answer)
 	}
-	one := activationAnswer{Run: run.Name, Activation: activation}
+	one := activationAnswer{Run: run.Name, Activation: activation, Entries: []entryAnswer{}}
 	for _, open := range answer.Open {
 		if open.Activation == activation {
 			one.Open = &open
@@ -196,7 +196,7 @@ func (r *recordReader) read(run *api.WorkflowRun) runAnswer {
 	r.addDefinition(run, &answer)
 	if status.Instance != nil {
 		answer.Context = r.context(status.Instance)
-		answer.Open = r.open("", status.Instance, status.Intents)
+		answer.Open = append(answer.Open, r.open("", status.Instance, status.Intents)...)
 	}
 	for i := range status.Frames {
 		frame := &status.Frames[i]

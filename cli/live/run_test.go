@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func TestWishesThatComeTooLate(t *testing.T) {
 			d.cluster.WithWatch = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(d.run).Build()
 			before := d.stored()
 			a, out := hears()
-			if err := tc.wish(a, t.Context(), d.cluster, "r"); err != command.ErrVerdict {
+			if err := tc.wish(a, t.Context(), d.cluster, "r"); !errors.Is(err, command.ErrVerdict) {
 				t.Errorf("got %v, want a negative verdict", err)
 			}
 			if out.String() != tc.want {
@@ -131,7 +132,7 @@ func TestWishesThatAreRefused(t *testing.T) {
 	})
 	for _, wish := range []func(*app, context.Context, *cluster, string) error{(*app).resumeRun, (*app).endRun} {
 		a, out := hears()
-		if err := wish(a, t.Context(), d.cluster, "r"); err != command.ErrVerdict || !strings.HasPrefix(out.String(), "refused: ") {
+		if err := wish(a, t.Context(), d.cluster, "r"); !errors.Is(err, command.ErrVerdict) || !strings.HasPrefix(out.String(), "refused: ") {
 			t.Errorf("got %v, %q", err, out.String())
 		}
 		if err := wish(a, t.Context(), d.cluster, "s"); err == nil || err.Error() != "there is no run s in namespace ns" {

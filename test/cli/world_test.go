@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,6 +33,8 @@ import (
 type world struct {
 	ctx       context.Context
 	namespace string
+	// git carries the program's requests to repositories; nil: as anybody's.
+	git http.RoundTripper
 }
 
 func newWorld(ctx context.Context) *world {
@@ -124,7 +127,7 @@ func (w *world) calls(ctx context.Context, c *call, who *testenv.KubeCtl, args .
 	c.code = cli.Run(ctx, command.Environment{
 		Program: "axiom", Stdin: strings.NewReader(c.stdin), Stdout: &c.stdout, Stderr: &c.stderr,
 		Getenv: func(string) string { return "" }, Version: command.Version{Version: "v0"},
-	}, args, live.Commands(live.Options{Clock: clock.RealClock{}}))
+	}, args, live.Commands(live.Options{Clock: clock.RealClock{}, Git: w.git}))
 	GinkgoWriter.Printf("$ axiom %s\n%s%sexit code %d\n", strings.Join(args, " "), c.stdout.String(), c.stderr.String(), c.code)
 	return c
 }
