@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/apitomy/axiom-operator/internal/placeholder"
 )
 
 // Problems lists what is wrong with an action type, rule by rule.
@@ -58,11 +60,25 @@ func (r *report) typePrompt(t Type, around Surroundings) {
 	if blank(t.Agent.Prompt) {
 		r.fail("MISSING_PROMPT", path, "a prompt is needed")
 	}
-	for _, p := range placeholders(t.Agent.Prompt) {
-		if reason := p.judge(around.CheckPrompt); reason != "" {
-			r.fail("INVALID_PLACEHOLDER", path, "placeholder in line %d %s", p.line, reason)
+	for _, p := range placeholder.Find(t.Agent.Prompt) {
+		if reason := judge(p, around.CheckPrompt); reason != "" {
+			r.fail("INVALID_PLACEHOLDER", path, "placeholder in line %d %s", p.Line, reason)
 		}
 	}
+}
+
+// judge says what is wrong with a placeholder, or nothing.
+func judge(p placeholder.Placeholder, check func(string) error) string {
+	if err := p.Check(); err != nil {
+		return err.Error()
+	}
+	if check == nil {
+		return ""
+	}
+	if err := check(p.Expression); err != nil {
+		return "does not compile: " + err.Error()
+	}
+	return ""
 }
 
 func (r *report) references(t Type, around Surroundings) {

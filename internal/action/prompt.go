@@ -1,10 +1,10 @@
 package action
 
 import (
+	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/placeholder"
 )
 
 // MaxPrompt bounds a rendered prompt, in bytes.
@@ -30,37 +30,18 @@ func (e *RenderError) Error() string {
 // what its expression gives, in one pass: what a value holds is never rendered
 // again. The error is a [*RenderError], or what eval could not help.
 func RenderPrompt(template string, eval func(expression string) (any, error)) (string, error) {
-	var text strings.Builder
-	rest := 0
-	for _, p := range placeholders(template) {
-		if reason := p.judge(nil); reason != "" {
-			return "", &RenderError{Line: p.line, Reason: "the placeholder " + reason}
-		}
-		value, err := eval(p.expression)
-		if err != nil {
-			return "", fmt.Errorf("line %d: %w", p.line, err)
-		}
-		form, err := jsonvalue.StringForm(value)
-		if err != nil {
-			return "", &RenderError{Line: p.line, Reason: err.Error()}
-		}
-		text.WriteString(unescaped(template[rest:p.start]))
-		text.WriteString(form)
-		rest = p.end
-		if text.Len() > MaxPrompt {
-			return "", &RenderError{Line: p.line, Reason: tooLong}
-		}
+	var unhelped error
+	text, err := placeholder.Render(template, MaxPrompt, func(expression string) (any, error) {
+		value, err := eval(expression)
+		unhelped = err
+		return value, err
+	})
+	var wrong *placeholder.Error
+	switch {
+	case unhelped != nil || !errors.As(err, &wrong):
+		return text, err
+	case errors.Is(err, placeholder.ErrTooLong):
+		return "", &RenderError{Line: wrong.Line, Reason: fmt.Sprintf("the prompt has more than %d bytes", MaxPrompt)}
 	}
-	text.WriteString(unescaped(template[rest:]))
-	if text.Len() > MaxPrompt {
-		return "", &RenderError{Reason: tooLong}
-	}
-	return text.String(), nil
-}
-
-var tooLong = fmt.Sprintf("the prompt has more than %d bytes", MaxPrompt)
-
-// unescaped takes the dollar away that makes an opening literal.
-func unescaped(text string) string {
-	return strings.ReplaceAll(text, "$"+placeholderOpen, placeholderOpen)
+	return "", &RenderError{Line: wrong.Line, Reason: wrong.Cause.Error()}
 }
