@@ -34,7 +34,7 @@ const module = "github.com/apitomy/axiom-operator/"
 // pure are the packages that decide.
 var pure = []string{
 	"action", "capability", "changeset", "engine", "event", "expression", "form", "fragment", "frames", "isoduration", "journal",
-	"jsonvalue", "pattern", "placeholder", "prompt", "reply", "token", "workflow", "workpath",
+	"jsonvalue", "markdown", "pattern", "placeholder", "prompt", "reply", "token", "workflow", "workpath",
 }
 
 // announced are those that are pure as soon as they are there.
