@@ -1,0 +1,211 @@
+package definition
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/apitomy/axiom-operator/internal/form"
+	"github.com/apitomy/axiom-operator/internal/workflow"
+)
+
+// An ActionConfig is what a node says of its action, as it is written.
+type ActionConfig struct {
+	// Action is the type.
+	Action string
+	// Prompt refers to a section. Body does, or is a text.
+	Prompt, Body string
+	// Reply is what an agent has to reply.
+	Reply Reply
+	// Allow are the classes that a fragment may have.
+	Allow []string
+	// Include and Exclude are patterns of the paths that a fragment may name.
+	Include, Exclude []string
+	// Method of a request, and whether every other status than success fails.
+	Method     string
+	Require2xx bool
+	// Credentials is an alias of the run; empty: none are wanted.
+	Credentials string
+	// Timeout of an activation.
+	Timeout time.Duration
+}
+
+// A Reply is the contract of a reply.
+type Reply struct {
+	// Schema is a JSON Schema; nil if any text will do.
+	Schema any
+	// Repairs is how often the agent may correct the form.
+	Repairs int
+}
+
+// Figures of replies.
+const (
+	defaultRepairs = 2
+	maxRepairs     = 5
+)
+
+// Rules of actions.
+const (
+	ruleActionType = "action-type"
+	ruleConfig     = "config-member"
+	ruleInput      = "input"
+	ruleNoInput    = "missing-input"
+	ruleOutput     = "output"
+	ruleReply      = "reply"
+	ruleSchema     = "reply-schema"
+)
+
+// Members that every action has.
+const (
+	memberActionType = "actionType"
+	classRead        = "read"
+	classWrite       = "write"
+)
+
+var actionMembers = []string{memberActionType, memberInputs, memberOutputs, memberTimeout}
+
+// readAction holds the configuration of an action against the contract; what is wrong with it is told by a rule.
+func readAction(node workflow.Node) (ActionConfig, string) {
+	raw := node.Config()
+	action, _ := raw[memberActionType].(string)
+	contract, known := ContractOf(action)
+	if !known {
+		return ActionConfig{}, ruleActionType
+	}
+	if rule := contract.checkNames(node); rule != "" {
+		return ActionConfig{}, rule
+	}
+	config := ActionConfig{
+		Action: action, Timeout: contract.Timeout, Method: "GET", Allow: []string{classRead}, Reply: Reply{Repairs: defaultRepairs},
+	}
+	if timeout, ok := node.Timeout(); ok {
+		config.Timeout = timeout
+	}
+	if config.Timeout > maxTimeout {
+		return config, memberTimeout
+	}
+	for _, name := range []string{memberPrompt, memberBody} {
+		if _, isString := raw[name].(string); slices.Contains(contract.Config, name) && !isString {
+			return config, name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		if rule := config.read(name, raw[name]); rule != "" {
+			return config, rule
+		}
+	}
+	return config, ""
+}
+
+// checkNames refuses whatever the contract does not have, and the lack of what it demands.
+func (c Contract) checkNames(node workflow.Node) string {
+	for name := range node.Config() {
+		if !slices.Contains(actionMembers, name) && !slices.Contains(c.Config, name) {
+			return ruleConfig
+		}
+	}
+	inputs := node.Inputs()
+	for name := range inputs {
+		if _, known := find(c.Inputs, name); !known {
+			return ruleInput
+		}
+	}
+	for _, input := range c.Inputs {
+		if input.Required && inputs[input.Name] == nil {
+			return ruleNoInput + " " + input.Name
+		}
+	}
+	for _, output := range node.OutputFields() {
+		if _, known := find(c.Outputs, output.Name()); !known {
+			return ruleOutput
+		}
+	}
+	return ""
+}
+
+// read takes one member that only some actions have. A null one is absent.
+func (a *ActionConfig) read(name string, v any) (rule string) {
+	if v == nil {
+		return ""
+	}
+	ok := true
+	switch name {
+	case memberPrompt:
+		a.Prompt, ok = v.(string)
+	case memberBody:
+		a.Body, ok = v.(string)
+	case memberReply:
+		return a.readReply(v)
+	case memberAllow:
+		a.Allow, ok = readAllow(v)
+	case memberPaths:
+		ok = a.readPaths(v)
+	case memberMethod:
+		a.Method, ok = v.(string)
+		ok = ok && (a.Method == "GET" || a.Method == "HEAD")
+	case memberRequire2xx:
+		a.Require2xx, ok = v.(bool)
+	case memberCredentials:
+		a.Credentials, ok = v.(string)
+		ok = ok && a.Credentials != ""
+	}
+	if !ok {
+		return name
+	}
+	return ""
+}
+
+func (a *ActionConfig) readReply(v any) (rule string) {
+	raw, isObject := v.(map[string]any)
+	for name := range raw {
+		isObject = isObject && (name == "schema" || name == "repairs")
+	}
+	repairs, isInteger := raw["repairs"].(int64)
+	switch {
+	case !isObject, raw["repairs"] != nil && (!isInteger || repairs < 0 || repairs > maxRepairs):
+		return ruleReply
+	case raw["schema"] != nil && form.CheckSchema(raw["schema"]) != nil:
+		return ruleSchema
+	case isInteger:
+		a.Reply.Repairs = int(repairs)
+	}
+	a.Reply.Schema = raw["schema"]
+	return ""
+}
+
+// readAllow reads classes of fragments: at least one, none twice.
+func readAllow(v any) ([]string, bool) {
+	classes, ok := readStrings(v)
+	for i, class := range classes {
+		ok = ok && (class == classRead || class == classWrite) && !slices.Contains(classes[:i], class)
+	}
+	return classes, ok && len(classes) > 0
+}
+
+func (a *ActionConfig) readPaths(v any) bool {
+	raw, ok := v.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		patterns, isList := readStrings(raw[name])
+		ok = ok && isList
+		switch name {
+		case "include":
+			a.Include = patterns
+		case "exclude":
+			a.Exclude = patterns
+		default:
+			return false
+		}
+	}
+	return ok
+}
+
+func readStrings(v any) ([]string, bool) {
+	list, ok := v.([]any)
+	texts := make([]string, 0, len(list))
+	for _, entry := range list {
+		text, isString := entry.(string)
+		ok = ok && isString
+		texts = append(texts, text)
+	}
+	return texts, ok
+}
