@@ -33,12 +33,13 @@ const module = "github.com/apitomy/axiom-operator/"
 
 // pure are the packages that decide.
 var pure = []string{
-	"action", "capability", "changeset", "engine", "event", "expression", "form", "fragment", "frames", "isoduration", "journal",
-	"jsonvalue", "markdown", "pattern", "placeholder", "prompt", "reply", "token", "workflow", "workpath",
+	"action", "capability", "changeset", "definition", "engine", "event", "expression", "form", "fragment", "frames",
+	"isoduration", "journal", "jsonvalue", "markdown", "pattern", "placeholder", "prompt", "reply", "token", "workflow",
+	"workpath", "yamlerror",
 }
 
 // announced are those that are pure as soon as they are there.
-var announced = []string{"definition"}
+var announced = []string{"frames"}
 
 // typed are those that are pure but for what their guests bring with them: the types of the API Kubernetes, the rules for
 // secrets a reader of files.
@@ -47,6 +48,7 @@ var typed = []string{"continuity", "secretscan", "template"}
 // guests are what pure packages may import of other modules, by package.
 var guests = map[string][]string{
 	"continuity": {module + "api/v1alpha1"},
+	"definition": {"go.yaml.in/yaml/v3"},
 	"expression": {"github.com/google/cel-go/"},
 	"form":       {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"secretscan": {"github.com/spf13/viper", "github.com/zricethezav/gitleaks/v8/config"},

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apitomy/axiom-operator/internal/yamlerror"
 )
 
 // A yamlReader turns YAML nodes into a JSON tree.
@@ -84,34 +82,9 @@ func isNothing(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
 }
 
-var yamlLine = regexp.MustCompile(`^(?:line (\d+): )?(.*)$`)
-
-// lineCountsFromZero are the errors of the library's parser, whose lines it gives
-// one too small; its scanner's are right.
-var lineCountsFromZero = []string{
-	"did not find expected <document start>",
-	"found undefined tag handle",
-	"did not find expected node content",
-	"did not find expected '-' indicator",
-	"did not find expected key",
-	"did not find expected ',' or ']'",
-	"did not find expected ',' or '}'",
-	"found duplicate %YAML directive",
-	"found incompatible YAML document",
-	"found duplicate %TAG directive",
-}
-
-// yamlError moves the line that the library names in its text to where ours
-// have it.
 func yamlError(name string, err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	text, _, _ = strings.Cut(text, "\n")
-	parts := yamlLine.FindStringSubmatch(text)
-	line, _ := strconv.Atoi(parts[1])
-	if slices.Contains(lineCountsFromZero, parts[2]) {
-		line++
-	}
-	return &Error{Name: name, Position: Position{Line: line}, Reason: parts[2]}
+	line, reason := yamlerror.Read(err)
+	return &Error{Name: name, Position: Position{Line: line}, Reason: reason}
 }
 
 func (r *yamlReader) fail(n *yaml.Node, format string, args ...any) error {

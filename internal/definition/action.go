@@ -106,7 +106,7 @@ func (c Contract) checkNames(node workflow.Node) string {
 	}
 	inputs := node.Inputs()
 	for name := range inputs {
-		if _, known := find(c.Inputs, name); !known {
+		if !hasParameter(c.Inputs, name) {
 			return ruleInput
 		}
 	}
@@ -116,7 +116,7 @@ func (c Contract) checkNames(node workflow.Node) string {
 		}
 	}
 	for _, output := range node.OutputFields() {
-		if _, known := find(c.Outputs, output.Name()); !known {
+		if !hasParameter(c.Outputs, output.Name()) {
 			return ruleOutput
 		}
 	}
@@ -125,35 +125,26 @@ func (c Contract) checkNames(node workflow.Node) string {
 
 // read takes one member that only some actions have. A null one is absent.
 func (a *ActionConfig) read(name string, v any) (rule string) {
-	if v == nil {
+	if name == memberReply && v != nil {
+		return a.readReply(v)
+	}
+	read, isMember := map[string]func(v any) bool{
+		memberPrompt:      func(v any) (ok bool) { a.Prompt, ok = v.(string); return ok },
+		memberBody:        func(v any) (ok bool) { a.Body, ok = v.(string); return ok },
+		memberAllow:       func(v any) (ok bool) { a.Allow, ok = readAllow(v); return ok },
+		memberPaths:       a.readPaths,
+		memberMethod:      func(v any) (ok bool) { a.Method, ok = v.(string); return ok && slices.Contains(methods, a.Method) },
+		memberRequire2xx:  func(v any) (ok bool) { a.Require2xx, ok = v.(bool); return ok },
+		memberCredentials: func(v any) (ok bool) { a.Credentials, ok = v.(string); return ok && a.Credentials != "" },
+	}[name]
+	if v == nil || !isMember || read(v) {
 		return ""
 	}
-	ok := true
-	switch name {
-	case memberPrompt:
-		a.Prompt, ok = v.(string)
-	case memberBody:
-		a.Body, ok = v.(string)
-	case memberReply:
-		return a.readReply(v)
-	case memberAllow:
-		a.Allow, ok = readAllow(v)
-	case memberPaths:
-		ok = a.readPaths(v)
-	case memberMethod:
-		a.Method, ok = v.(string)
-		ok = ok && (a.Method == "GET" || a.Method == "HEAD")
-	case memberRequire2xx:
-		a.Require2xx, ok = v.(bool)
-	case memberCredentials:
-		a.Credentials, ok = v.(string)
-		ok = ok && a.Credentials != ""
-	}
-	if !ok {
-		return name
-	}
-	return ""
+	return name
 }
+
+// methods are those of requests that change nothing.
+var methods = []string{"GET", "HEAD"}
 
 func (a *ActionConfig) readReply(v any) (rule string) {
 	raw, isObject := v.(map[string]any)

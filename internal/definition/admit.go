@@ -12,8 +12,6 @@ import (
 
 // Admit reads a definition from a tree and checks all of it. The root is a path relative to the repository. A gate that
 // is nil lets nothing pass. The error is a [*Refusal], or one of the tree or of a context that ended.
-//
-//nolint:revive // an admission depends on all of these
 func Admit(ctx context.Context, tree Tree, root string, gate Gate, programs *expression.Cache) (*Bundle, error) {
 	if programs == nil {
 		programs = expression.NewCache()

@@ -51,7 +51,7 @@ func readCall(config map[string]any, x *compiler) (call Call, rule string) {
 	call.Component, _ = config["component"].(string)
 	call.Inputs, _ = config[memberInputs].(map[string]any)
 	call.scope = expression.ScopeActionInput
-	ok := true
+	var ok bool
 	if call.Repeat, ok = readRepeat(config["repeat"], x); !ok {
 		return call, ruleRepeat
 	}

@@ -164,12 +164,8 @@ func (c Contract) within(timeout time.Duration) Contract {
 	return c
 }
 
-func find(all []Parameter, name string) (Parameter, bool) {
-	at := slices.IndexFunc(all, func(p Parameter) bool { return p.Name == name })
-	if at < 0 {
-		return Parameter{}, false
-	}
-	return all[at], true
+func hasParameter(all []Parameter, name string) bool {
+	return slices.ContainsFunc(all, func(p Parameter) bool { return p.Name == name })
 }
 
 // take checks the type of a value that is not null, and gives it in the form that actions know.

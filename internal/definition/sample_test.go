@@ -3,7 +3,7 @@ package definition_test
 import (
 	"context"
 	"os"
-	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,7 +39,7 @@ func sampleFiles(t testing.TB) files {
 	}
 	found := files{}
 	for _, entry := range entries {
-		content, err := os.ReadFile(path.Join(sample, entry.Name()))
+		content, err := os.ReadFile(filepath.Join(sample, entry.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func (r retained) Entry(_ context.Context, path string) (Entry, bool, error) {
 // BlobID is the id that a repository with SHA-1 ids gives to a content.
 func BlobID(content []byte) string {
 	hash := sha1.New() //nolint:gosec // what Git names objects by
-	fmt.Fprintf(hash, "blob %d\x00", len(content))
+	hash.Write(fmt.Appendf(nil, "blob %d\x00", len(content)))
 	hash.Write(content)
 	return hex.EncodeToString(hash.Sum(nil))
 }

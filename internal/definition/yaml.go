@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/yamlerror"
 )
 
 // maxYAMLDepth bounds how deep lists and mappings nest.
@@ -50,9 +50,6 @@ func (y yamlText) fault(rule string, line int) *fault {
 	return &fault{code: y.code, rule: rule, line: y.line + max(line, 1) - 1}
 }
 
-// syntaxLine finds the line in an error of the library.
-var syntaxLine = regexp.MustCompile(`line ([0-9]+):`)
-
 // parse reads exactly one document, and refuses what is YAML but not allowed, wherever it stands. Repeated keys are
 // allowed in one mapping, if repeating finds it.
 func (y yamlText) parse(repeating func(root *yaml.Node) *yaml.Node) (*yaml.Node, *fault) {
@@ -81,10 +78,7 @@ func (y yamlText) parse(repeating func(root *yaml.Node) *yaml.Node) (*yaml.Node,
 }
 
 func (y yamlText) syntaxFault(err error) *fault {
-	line := 0
-	if found := syntaxLine.FindStringSubmatch(err.Error()); found != nil {
-		line, _ = strconv.Atoi(found[1])
-	}
+	line, _ := yamlerror.Read(err)
 	return y.fault(ruleSyntax, line)
 }
 
@@ -96,18 +90,8 @@ type strictness struct {
 }
 
 func (s *strictness) check(n *yaml.Node, depth int) *fault {
-	mark := s.marks.at(n.Line, n.Column)
-	switch {
-	case n.Kind == yaml.AliasNode:
-		return s.fault(ruleAlias, n.Line)
-	case n.Anchor != "" || mark == '&':
-		return s.fault(ruleAnchor, n.Line)
-	case n.Style&yaml.TaggedStyle != 0 || mark == '!':
-		return s.fault(ruleTag, n.Line)
-	case depth > maxYAMLDepth:
-		return s.fault(ruleDepth, n.Line)
-	case n.Kind == yaml.ScalarNode && !isValue(n):
-		return s.fault(ruleValue, n.Line)
+	if rule := s.ruleOf(n, depth); rule != "" {
+		return s.fault(rule, n.Line)
 	}
 	seen := map[string]bool{}
 	for i, child := range n.Content {
@@ -122,6 +106,24 @@ func (s *strictness) check(n *yaml.Node, depth int) *fault {
 		}
 	}
 	return nil
+}
+
+// ruleOf is the rule that a node breaks by itself. The mark tells of what the library does not.
+func (s *strictness) ruleOf(n *yaml.Node, depth int) string {
+	mark := s.marks.at(n.Line, n.Column)
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return ruleAlias
+	case n.Anchor != "" || mark == '&':
+		return ruleAnchor
+	case n.Style&yaml.TaggedStyle != 0 || mark == '!':
+		return ruleTag
+	case depth > maxYAMLDepth:
+		return ruleDepth
+	case n.Kind == yaml.ScalarNode && !isValue(n):
+		return ruleValue
+	}
+	return ""
 }
 
 func (s *strictness) checkKey(key *yaml.Node, seen map[string]bool) *fault {

@@ -24,7 +24,7 @@ func (b *beginner) begin() bool {
 		if isBlank || indent >= codeIndent {
 			return false
 		}
-		rest := strings.TrimLeft(b.cursor.rest(), " \t")
+		rest := strings.TrimLeft(b.rest(), " \t")
 		if b.beginLeaf(rest, indent) {
 			return true
 		}
@@ -37,7 +37,7 @@ func (b *beginner) begin() bool {
 
 // goesOnWithParagraph tells whether the line would go on with a paragraph, no mark of a container missing.
 func (b *beginner) goesOnWithParagraph() bool {
-	return b.leaf == leafParagraph && !b.hasBegun && b.matched == len(b.scanner.open)
+	return b.leaf == leafParagraph && !b.hasBegun && b.matched == len(b.open)
 }
 
 var (
@@ -89,7 +89,7 @@ func setextLevel(underline string) int {
 
 // addHeading keeps a heading unless a container holds it.
 func (b *beginner) addHeading(h Heading) {
-	if len(b.scanner.open) == 0 {
+	if len(b.open) == 0 {
 		b.found.Headings = append(b.found.Headings, h)
 	}
 }
@@ -117,7 +117,7 @@ func (b *beginner) beginContainer(rest string, indent int) bool {
 }
 
 func (b *beginner) push(c container) {
-	b.scanner.open = append(b.scanner.open, c)
+	b.open = append(b.open, c)
 	b.matched++
 }
 

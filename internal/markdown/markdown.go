@@ -164,7 +164,7 @@ func (s *scanner) close(outer int) {
 
 // readText takes a line that begins no block.
 func (s *scanner) readText(b beginner) {
-	indent, isBlank := b.cursor.indent()
+	indent, isBlank := b.indent()
 	goesOn := s.leaf == leafParagraph && !b.hasBegun
 	switch {
 	case isBlank:
