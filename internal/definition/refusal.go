@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -75,9 +74,6 @@ type fault struct {
 	rule string
 	line int
 }
-
-// Error implements error.
-func (f *fault) Error() string { return fmt.Sprintf("%s: %s, line %d", f.code, f.rule, f.line) }
 
 // of makes a refusal of a fault.
 func (f *fault) of(subject string) *Refusal {
