@@ -618,15 +618,15 @@ func TestActionsAreRefused(t *testing.T) {
 func TestCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	run(t, map[string]breakage{
-		"a call of nobody":         {path: alphaPath, old: "component: Beta.Two", new: "component: Zqx", want: at(9, of("Alpha", "COMPONENT_UNDECLARED", ""))},
-		"a call by path":           {old: "component: Alpha", new: "component: alpha.md", want: at(30, root("COMPONENT_UNDECLARED", ""))},
-		"a call by a plain form":   {old: "component: Alpha", new: "component: ALPHA", want: root("COMPONENT_UNDECLARED", "")},
-		"a call of the root":       {path: alphaPath, old: "component: Beta.Two", new: "component: Root", want: of("Alpha", "COMPONENT_UNDECLARED", "")},
-		"a call of itself":         {path: alphaPath, old: "component: Beta.Two, inputs: {one: \"'1'\"}", new: "component: Alpha, inputs: {text: \"'1'\"}", want: of("Alpha", "COMPONENT_CYCLE", "")},
-		"an undeclared input":      {path: alphaPath, old: `one: "'1'"`, new: `one: "'1'", zqx: 1`, want: at(9, of("Alpha", "COMPONENT_INCOMPATIBLE", "undeclared-input"))},
-		"a missing input":          {path: alphaPath, old: `inputs: {one: "'1'"}`, new: `inputs: {}`, want: of("Alpha", "COMPONENT_INCOMPATIBLE", "missing-input")},
-		"an input that is null":    {path: alphaPath, old: `one: "'1'"`, new: `one: null`, want: of("Alpha", "COMPONENT_INCOMPATIBLE", "missing-input")},
-		"no inputs at all":         {path: alphaPath, old: `, inputs: {one: "'1'"}`, new: ``, want: of("Alpha", "COMPONENT_INCOMPATIBLE", "missing-input")},
-		"two loops":                {old: "repeat: {max: 3,", new: "forEach: {items: context.reply, as: x, max: 1}\n      repeat: {max: 3,", want: at(30, root("COMPONENT_INCOMPATIBLE", "repeat-and-for-each"))},
+		"a call of nobody":       {path: alphaPath, old: "component: Beta.Two", new: "component: Zqx", want: at(9, of("Alpha", "COMPONENT_UNDECLARED", ""))},
+		"a call by path":         {old: "component: Alpha", new: "component: alpha.md", want: at(30, root("COMPONENT_UNDECLARED", ""))},
+		"a call by a plain form": {old: "component: Alpha", new: "component: ALPHA", want: root("COMPONENT_UNDECLARED", "")},
+		"a call of the root":     {path: alphaPath, old: "component: Beta.Two", new: "component: Root", want: of("Alpha", "COMPONENT_UNDECLARED", "")},
+		"a call of itself":       {path: alphaPath, old: "component: Beta.Two, inputs: {one: \"'1'\"}", new: "component: Alpha, inputs: {text: \"'1'\"}", want: of("Alpha", "COMPONENT_CYCLE", "")},
+		"an undeclared input":    {path: alphaPath, old: `one: "'1'"`, new: `one: "'1'", zqx: 1`, want: at(9, of("Alpha", "COMPONENT_INCOMPATIBLE", "undeclared-input"))},
+		"a missing input":        {path: alphaPath, old: `inputs: {one: "'1'"}`, new: `inputs: {}`, want: of("Alpha", "COMPONENT_INCOMPATIBLE", "missing-input")},
+		"an input that is null":  {path: alphaPath, old: `one: "'1'"`, new: `one: null`, want: of("Alpha", "COMPONENT_INCOMPATIBLE", "missing-input")},
+		"no inputs at all":       {path: alphaPath, old: `, inputs: {one: "'1'"}`, new: ``, want: of("Alpha", "COMPONENT_INCOMPATIBLE", "missing-input")},
+		"two loops":              {old: "repeat: {max: 3,", new: "forEach: {items: context.reply, as: x, max: 1}\n      repeat: {max: 3,", want: at(30, root("COMPONENT_INCOMPATIBLE", "repeat-and-for-each"))},
 	})
 }
