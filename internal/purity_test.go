@@ -39,7 +39,7 @@ var pure = []string{
 }
 
 // announced are those that are pure as soon as they are there.
-var announced = []string{"frames"}
+var announced = []string{}
 
 // typed are those that are pure but for what their guests bring with them: the types of the API Kubernetes, the rules for
 // secrets a reader of files.
