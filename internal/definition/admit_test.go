@@ -484,7 +484,8 @@ func TestPathsThatAreTaken(t *testing.T) {
 func TestComponentsAreRefused(t *testing.T) {
 	t.Parallel()
 	const malformed, schema = "COMPONENT_MALFORMED", "COMPONENT_SCHEMA_INVALID"
-	block := goodBeta[strings.Index(goodBeta, "~~~"):]
+	_, rest, _ := strings.Cut(goodBeta, "~~~")
+	block := "~~~" + rest
 	run(t, map[string]breakage{
 		"a component without head":     {path: betaPath, old: "---\nname", new: "name", want: at(1, of("Beta.Two", malformed, "frontmatter-missing"))},
 		"a component with a bundle":    {path: betaPath, old: "name: Beta", new: "name: Beta\nworkflow: {components: {A: zqx.md}}", want: at(3, of("Beta.Two", malformed, "bundle"))},

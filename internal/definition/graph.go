@@ -17,29 +17,37 @@ import (
 
 // Rules of graphs, beside the codes of workflow documents.
 const (
-	ruleMembers            = "INVALID_MEMBERS"
-	ruleNodeID             = "INVALID_NODE_ID"
-	ruleEdgeID             = "INVALID_EDGE_ID"
-	ruleStartInputs        = "START_DECLARES_INPUTS"
-	ruleResponseSchema     = "INVALID_RESPONSE_SCHEMA"
-	ruleNoResponseSchema   = "MISSING_RESPONSE_SCHEMA"
-	ruleTaskTimeout        = "TASK_HAS_TIMEOUT"
-	ruleReference          = "INVALID_SECTION_REFERENCE"
-	rulePlaceholder        = "INVALID_PLACEHOLDER"
-	ruleCallMember         = "INVALID_CALL_MEMBER"
-	ruleRepeat             = "INVALID_REPEAT"
-	ruleForEach            = "INVALID_FOR_EACH"
-	ruleInputExpression    = "INVALID_INPUT_EXPRESSION"
-	ruleOutputExpression   = "INVALID_OUTPUT_EXPRESSION"
-	memberNodes            = "nodes"
-	memberEdges            = "edges"
-	memberID               = "id"
-	memberConfig           = "config"
-	memberTimeout          = "timeout"
-	memberResponseSchema   = "responseSchema"
-	maxEdgeID              = 1000
-	literalInsteadOfRender = "''"
+	ruleMembers          = "INVALID_MEMBERS"
+	ruleNodeID           = "INVALID_NODE_ID"
+	ruleEdgeID           = "INVALID_EDGE_ID"
+	ruleStartInputs      = "START_DECLARES_INPUTS"
+	ruleResponseSchema   = "INVALID_RESPONSE_SCHEMA"
+	ruleNoResponseSchema = "MISSING_RESPONSE_SCHEMA"
+	ruleTaskTimeout      = "TASK_HAS_TIMEOUT"
+	ruleReference        = "INVALID_SECTION_REFERENCE"
+	rulePlaceholder      = "INVALID_PLACEHOLDER"
+	ruleCallMember       = "INVALID_CALL_MEMBER"
+	ruleRepeat           = "INVALID_REPEAT"
+	ruleForEach          = "INVALID_FOR_EACH"
+	ruleInputExpression  = "INVALID_INPUT_EXPRESSION"
+	ruleOutputExpression = "INVALID_OUTPUT_EXPRESSION"
 )
+
+// Members of graphs and of their nodes.
+const (
+	memberNodes          = "nodes"
+	memberEdges          = "edges"
+	memberID             = "id"
+	memberConfig         = "config"
+	memberTimeout        = "timeout"
+	memberResponseSchema = "responseSchema"
+)
+
+// maxEdgeID bounds the id of an edge, which history entries repeat, in bytes.
+const maxEdgeID = 1000
+
+// literal is an expression that stands for a section while a graph is checked.
+const literal = "''"
 
 // A graph is the block of a document that is one.
 type graph struct {
@@ -147,7 +155,7 @@ func withoutReferences(_ workflow.Kind, config map[string]any) {
 	inputs, _ := config[memberInputs].(map[string]any)
 	for name, value := range inputs {
 		if _, isReference := asReference(value); isReference {
-			inputs[name] = literalInsteadOfRender
+			inputs[name] = literal
 		}
 	}
 }

@@ -54,14 +54,24 @@ func TestRefusalsComeInOrder(t *testing.T) {
 	}
 	// The breakages are the repairs, backwards.
 	for _, s := range []repair{
-		{old: "# Title", new: "# hunter2"}, {old: "name: Root", new: "name: Root\nzqx: 1"}, {old: "workflow:\n", new: "workflow:\n  zqx: 1\n"},
+		{old: "# Title", new: "# hunter2"},
+		{old: "name: Root", new: "name: Root\nzqx: 1"},
+		{old: "workflow:\n", new: "workflow:\n  zqx: 1\n"},
 		{old: "    Alpha: ./alpha.md\n", new: "    zqx: ../zqx\n    Wait: ../zqx\n    Turn: ../zqx\n    Read: ../zqx\n    ALPHA: ../zqx\n    Gone: gone.md\n    Alpha: ./alpha.md\n"},
-		{old: "sub/beta.md", new: "../sub/beta.md"}, {path: betaPath, old: "name: Beta\n", new: "name: Beta\nzqx: 1\n"}, {path: betaPath, old: "name: End", new: "name: End\xff"},
-		{path: alphaPath, old: "name: Call", new: "name: hunter2"}, {path: alphaPath, old: "name: done,", new: "name: repeat,"},
-		{old: "id: say\n", new: "id: say-1\n"}, {path: alphaPath, old: "id: call", new: "id: _call"},
-		{path: alphaPath, old: "target: call", new: "target: _call"}, {path: alphaPath, old: "source: call", new: "source: _call"},
-		{old: "repairs: 1", new: "repairs: 9"}, {path: alphaPath, old: "paths: [a]", new: "paths: [a], zqx: 1"}, {old: "component: Alpha", new: "component: Nobody"},
-		{path: alphaPath, old: "component: Beta.Two", new: "component: Alpha"}, {old: "item: context.reply", new: "item: context.reply, zqx: 1"},
+		{old: "sub/beta.md", new: "../sub/beta.md"},
+		{path: betaPath, old: "name: Beta\n", new: "name: Beta\nzqx: 1\n"},
+		{path: betaPath, old: "name: End", new: "name: End\xff"},
+		{path: alphaPath, old: "name: Call", new: "name: hunter2"},
+		{path: alphaPath, old: "name: done,", new: "name: repeat,"},
+		{old: "id: say\n", new: "id: say-1\n"},
+		{path: alphaPath, old: "id: call", new: "id: _call"},
+		{path: alphaPath, old: "target: call", new: "target: _call"},
+		{path: alphaPath, old: "source: call", new: "source: _call"},
+		{old: "repairs: 1", new: "repairs: 9"},
+		{path: alphaPath, old: "paths: [a]", new: "paths: [a], zqx: 1"},
+		{old: "component: Alpha", new: "component: Nobody"},
+		{path: alphaPath, old: "component: Beta.Two", new: "component: Alpha"},
+		{old: "item: context.reply", new: "item: context.reply, zqx: 1"},
 	} {
 		breakage{path: s.path, old: s.old, new: s.new}.apply(t, all)
 	}

@@ -2,6 +2,7 @@ package definition_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -153,11 +154,8 @@ func (w *walker) merge(c *definition.Component, node string, values engine.Value
 	outputs, err := c.CallOutputs(w.t.Context(), node, result)
 	w.must(err)
 	merged := engine.Values{}
-	for _, from := range []engine.Values{values, outputs} {
-		for key, value := range from {
-			merged[key] = value
-		}
-	}
+	maps.Copy(merged, values)
+	maps.Copy(merged, outputs)
 	return merged
 }
 

@@ -46,7 +46,7 @@ func (p Placeholder) Check() error {
 	return nil
 }
 
-// Find returns every placeholder of a text.
+// Find returns the placeholders of a text. Whatever stands behind one that is not closed is part of it.
 func Find(text string) []Placeholder {
 	var found []Placeholder
 	at, line, counted := 0, 1, 0
@@ -61,11 +61,12 @@ func Find(text string) []Placeholder {
 			continue
 		}
 		line, counted = line+strings.Count(text[counted:open], "\n"), open
-		p := Placeholder{Line: line, start: open}
-		if end := endOfExpression(text[at:]); end >= 0 {
-			p.Expression, p.isClosed = text[at:at+end], true
-			at += end + len(closing)
+		end := endOfExpression(text[at:])
+		if end < 0 {
+			return append(found, Placeholder{Line: line, start: open, end: len(text)})
 		}
+		p := Placeholder{Expression: text[at : at+end], Line: line, isClosed: true, start: open}
+		at += end + len(closing)
 		p.end = at
 		found = append(found, p)
 	}

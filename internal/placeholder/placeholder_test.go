@@ -25,6 +25,7 @@ func TestFind(t *testing.T) {
 		"an end behind an end":     {"${{ a }}}}", "1: a "},
 		"a blank one":              {"${{ \n }}", "1! \n "},
 		"one without end":          {"\n${{ a", "2!"},
+		"all behind it":            {"${{ a }} ${{ 'b }} ${{ c }}", "1: a |1!"},
 		"a string without end":     {`${{ "a }}`, "1!"},
 		"three quotes without end": {`${{ """a" }}`, "1!"},
 	} {
@@ -94,5 +95,15 @@ func TestRender(t *testing.T) {
 	var wrong *placeholder.Error
 	if _, err := placeholder.Render("${{ }}", 10, eval); !errors.As(err, &wrong) || wrong.Line != 1 {
 		t.Errorf("a blank placeholder: %v", err)
+	}
+}
+
+// Finding takes its share of a text and no more, whatever is not closed in it.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	for _, part := range []string{"${{'", "${{", `${{"""`, "$${{'"} {
+		if found := placeholder.Find(strings.Repeat(part, 100_000)); len(found) > 1 {
+			t.Errorf("%s: there are %d placeholders", part, len(found))
+		}
 	}
 }
