@@ -148,6 +148,9 @@ func TestDamagedContentIsNotTaken(t *testing.T) {
 			if got, err := s.Get(t.Context(), namespace, digest); !errors.Is(err, content.ErrDamaged) || got != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
+			if got, err := s.Named(t.Context(), namespace, object.Name); !errors.Is(err, content.ErrDamaged) || got != nil {
+				t.Errorf("by name: %q, %v", got, err)
+			}
 			if _, err := s.Put(t.Context(), owner("a"), []byte("hello")); !errors.Is(err, content.ErrDamaged) {
 				t.Errorf("put: %v", err)
 			}
@@ -155,6 +158,20 @@ func TestDamagedContentIsNotTaken(t *testing.T) {
 				t.Errorf("it was adopted by %v", owners)
 			}
 		})
+	}
+}
+
+func TestWhatIsPutIsGotByName(t *testing.T) {
+	s := content.Store{Client: newClient(t, interceptor.Funcs{})}
+	ref, err := s.Put(t.Context(), owner("a"), []byte("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Named(t.Context(), namespace, content.Name(ref.Digest)); err != nil || string(got) != "hello" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := s.Named(t.Context(), namespace, content.Name(content.Digest(nil))); !apierrors.IsNotFound(err) || got != nil {
+		t.Errorf("got %q, %v of what is not there", got, err)
 	}
 }
 
