@@ -225,6 +225,8 @@ const (
 	// FinalizerCollect keeps a pod until its end was recorded in its run, so
 	// that a missing pod was never created.
 	FinalizerCollect = "axiom.apitomy.io/collect"
+	// FinalizerSupervised keeps a supervised run until its pods are gone.
+	FinalizerSupervised = "axiom.apitomy.io/supervised"
 )
 
 // Texts that the workbench fixes.

@@ -188,10 +188,70 @@ type WorkspaceRepository struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Base string `json:"base,omitempty"`
 
+	// branches of the run that no worktree is at.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Branches []WorkspaceBranch `json:"branches,omitempty"`
+
 	// origin points to what is needed to reach it again: its locator and the
 	// alias of its credentials.
 	// +optional
 	Origin *ContentRef `json:"origin,omitempty"`
+}
+
+// WorkspaceBranch is a branch of the run that no worktree is at.
+type WorkspaceBranch struct {
+	// name of the branch.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name"`
+
+	// head is its commit.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Head string `json:"head"`
+
+	// start is the commit that it started at.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Start string `json:"start"`
+}
+
+// WorkspacePush is the last push that is recorded of a ref.
+type WorkspacePush struct {
+	// repository that was pushed to.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Repository string `json:"repository"`
+
+	// ref that was moved.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Ref string `json:"ref"`
+
+	// commit that it is at.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Commit string `json:"commit"`
+}
+
+// FiledIssue is an issue that the run filed.
+type FiledIssue struct {
+	// tracker is the SHA-256 of its URL.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	Tracker string `json:"tracker"`
+
+	// key of the finding.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Key string `json:"key"`
+
+	// number of the issue.
+	// +required
+	Number int64 `json:"number"`
 }
 
 // WorkspaceTree is a worktree: a commit and two Git trees.
@@ -211,11 +271,6 @@ type WorkspaceTree struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Branch string `json:"branch"`
 
-	// start is the commit that the branch started at.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Start string `json:"start,omitempty"`
-
 	// head is the branch's commit.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
@@ -230,6 +285,11 @@ type WorkspaceTree struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	WorkTree string `json:"workTree"`
+
+	// start is the commit that the branch started at.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Start string `json:"start,omitempty"`
 }
 
 // WorkspacePack is a pack of objects that one action made, in parts of at most
@@ -266,6 +326,18 @@ type RunWorkspace struct {
 	// bytes of all packs.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
+
+	// pushes that are recorded, one for each ref.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Pushes []WorkspacePush `json:"pushes,omitempty"`
+
+	// issues that were filed, one for each tracker and key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Issues []FiledIssue `json:"issues,omitempty"`
 }
 
 // RunIntent is an activation that was entered: what is asked, by whom it is
@@ -311,15 +383,11 @@ type RunIntent struct {
 	// +optional
 	Marked *metav1.Time `json:"marked,omitempty"`
 
-	// performed is true once the change was sent, and so is not adopted but done.
-	// +optional
-	Performed bool `json:"performed,omitempty"`
-
 	// absentSince is since when nothing was seen of a marked create.
 	// +optional
 	AbsentSince *metav1.Time `json:"absentSince,omitempty"`
 
-	// preState and observations of the absence that was performed on, for the receipt.
+	// observed is what was seen before the create that is marked.
 	// +optional
 	Observed *ContentRef `json:"observed,omitempty"`
 
