@@ -393,3 +393,9 @@ func (r *WorkflowRunReconciler) checkSecret(ctx context.Context, namespace strin
 	}
 	return nil
 }
+
+// asChildError tells whether an error is one that no repetition mends.
+func asChildError(err error) (*childError, bool) {
+	var impossible *childError
+	return impossible, errors.As(err, &impossible)
+}

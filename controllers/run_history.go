@@ -15,8 +15,7 @@ const (
 	runHistoryPage = 32
 )
 
-// extendHistory appends what closed and moves the oldest entries into pages
-// while there are too many. Pages join the values on the shelf.
+// extendHistory appends what closed. Pages join the values on the shelf.
 func extendHistory(history *api.RunHistory, closed []engine.Entry, shelf *runShelf) error {
 	for _, entry := range closed {
 		written, err := statusEntry(entry, shelf)
@@ -26,6 +25,11 @@ func extendHistory(history *api.RunHistory, closed []engine.Entry, shelf *runShe
 		history.Entries = append(history.Entries, written)
 		history.Total = written.Seq
 	}
+	return pageHistory(history, shelf)
+}
+
+// pageHistory moves the oldest entries into pages while there are too many.
+func pageHistory(history *api.RunHistory, shelf *runShelf) error {
 	for len(history.Entries) > maxRunHistory {
 		oldest := history.Entries[:runHistoryPage]
 		page := api.HistoryPage{Previous: history.Page, From: oldest[0].Seq, To: oldest[len(oldest)-1].Seq, Entries: oldest}

@@ -128,6 +128,7 @@ func shrinkHistory(history *api.RunHistory, shelf *runShelf) error {
 		entry := &history.Entries[i]
 		shrink(&entry.Input, &entry.InputRef)
 		shrink(&entry.Output, &entry.OutputRef)
+		shrink(&entry.Receipt, &entry.ReceiptRef)
 	}
 	return nil
 }

@@ -110,15 +110,26 @@ func runStoredValues(status *api.WorkflowRunStatus) map[string]api.ValueRef {
 	for i := range status.History.Entries {
 		add(status.History.Entries[i].InputRef)
 		add(status.History.Entries[i].OutputRef)
+		add(status.History.Entries[i].ReceiptRef)
 	}
-	if status.Instance == nil {
-		return stored
+	add(status.OutputsRef)
+	instances := make([]*api.RunInstance, 0, 1+len(status.Frames))
+	if status.Instance != nil {
+		instances = append(instances, status.Instance)
 	}
-	for _, ref := range status.Instance.ContextRefs {
-		add(&ref)
+	for i := range status.Frames {
+		instances = append(instances, &status.Frames[i].Instance)
 	}
-	for i := range status.Instance.ActiveBranches {
-		add(status.Instance.ActiveBranches[i].InputRef)
+	for _, instance := range instances {
+		for _, ref := range instance.ContextRefs {
+			add(&ref)
+		}
+		for i := range instance.ActiveBranches {
+			add(instance.ActiveBranches[i].InputRef)
+		}
+	}
+	for i := range status.Calls {
+		add(status.Calls[i].StateRef)
 	}
 	return stored
 }
@@ -126,6 +137,12 @@ func runStoredValues(status *api.WorkflowRunStatus) map[string]api.ValueRef {
 // hydrate puts the values that are kept outside back into an instance, which
 // is changed in place. References are gone from it afterwards.
 func (r *WorkflowRunReconciler) hydrate(ctx context.Context, run *api.WorkflowRun, in *engine.Instance) error {
+	return r.hydrateInstance(ctx, run, run.Status.Instance, in)
+}
+
+// hydrateInstance does so for one of a run's instances, of which stored is what its
+// status has.
+func (r *WorkflowRunReconciler) hydrateInstance(ctx context.Context, run *api.WorkflowRun, stored *api.RunInstance, in *engine.Instance) error {
 	for _, key := range slices.Sorted(maps.Keys(in.ContextRefs)) {
 		var value any
 		if err := r.loadValue(ctx, run.Namespace, in.ContextRefs[key].Digest, &value); err != nil {
@@ -135,11 +152,11 @@ func (r *WorkflowRunReconciler) hydrate(ctx context.Context, run *api.WorkflowRu
 	}
 	in.ContextRefs = nil
 	for i := range in.ActiveBranches {
-		ref := run.Status.Instance.ActiveBranches[i].InputRef
-		if ref == nil {
+		branch := &stored.ActiveBranches[i]
+		if branch.InputRef == nil {
 			continue
 		}
-		input, err := r.loadInput(ctx, run, &run.Status.Instance.ActiveBranches[i])
+		input, err := r.loadInput(ctx, run, branch)
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ type Effect interface {
 }
 
 // A Failure ends an action for good.
-type Failure struct {
+type Failure struct { //nolint:errname // the word for it everywhere
 	// Code of the failure, such as CONFLICT.
 	Code string
 	// Message without stored values.

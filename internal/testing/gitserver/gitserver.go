@@ -8,6 +8,7 @@ package gitserver
 import (
 	"bytes"
 	"crypto/subtle"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -32,8 +33,10 @@ type Server struct {
 	URL string
 	// Client trusts the server's certificate.
 	Client *http.Client
-	root   string
-	home   string
+	// Authority is the certificate it is trusted by, in PEM; nil without TLS.
+	Authority []byte
+	root      string
+	home      string
 
 	mu       sync.Mutex
 	requests []Request
@@ -59,6 +62,7 @@ func Start(t testing.TB) *Server {
 	web := httptest.NewTLSServer(http.HandlerFunc(s.serve))
 	t.Cleanup(web.Close)
 	s.URL, s.Client = web.URL, web.Client()
+	s.Authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
 	return s
 }
 
