@@ -27,8 +27,10 @@ import (
 	"github.com/apitomy/axiom-operator/controllers"
 	"github.com/apitomy/axiom-operator/gateway"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/remotes"
 	"github.com/apitomy/axiom-operator/internal/secretscan"
 	"github.com/apitomy/axiom-operator/internal/telemetry"
+	"github.com/apitomy/axiom-operator/internal/workspace"
 	webhook "github.com/apitomy/axiom-operator/webhook/v1alpha1"
 )
 
@@ -42,6 +44,8 @@ type Options struct {
 	// Sessions and Runs are the settings of the controllers.
 	Sessions controllers.SessionOptions
 	Runs     controllers.RunOptions
+	// Supervised are the settings of runs that are defined in Git.
+	Supervised SupervisedOptions
 	// Events says how long events are kept.
 	Events controllers.EventRetention
 	// GatewayAddress to serve the gateway on; empty: it is not served.
@@ -54,6 +58,19 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Tracing sends the traces of runs; nil: they are not sent.
 	Tracing *telemetry.Tracing
+}
+
+// SupervisedOptions are the settings of runs that are defined in Git.
+type SupervisedOptions struct {
+	// SupervisedOptions of their controller.
+	controllers.SupervisedOptions
+	// CacheDir is where fetched objects are kept, and belongs to this process alone;
+	// empty: no such run is worked on.
+	CacheDir string
+	// CacheBytes bounds what is kept there.
+	CacheBytes int64
+	// Authorities in PEM are trusted beside those of the machine.
+	Authorities []byte
 }
 
 // NewScheme has the built-in types and the project's.
@@ -142,6 +159,7 @@ func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, e
 			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: recorder, Options: options.Runs, Expressions: expressions,
 			Receipts: receipts, Metrics: runMetrics, Tracing: options.Tracing,
 		}).SetupWithManager(mgr),
+		setupSupervised(mgr, options, direct, expressions),
 		(&controllers.StreamEventReconciler{
 			Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: recorder, Expressions: expressions, Receipts: receipts,
 		}).SetupWithManager(mgr),
@@ -156,6 +174,30 @@ func setupControllers(mgr ctrl.Manager, options Options, direct client.Client, e
 			Client: mgr.GetClient(), Clock: options.Clock, Recorder: recorder,
 		}).SetupWithManager(mgr),
 	)
+}
+
+// setupSupervised adds the controller of runs that are defined in Git.
+func setupSupervised(mgr ctrl.Manager, options Options, direct client.Client, expressions *expression.Cache) error {
+	own := options.Supervised
+	if own.CacheDir == "" {
+		return nil
+	}
+	scanner, err := secretscan.New()
+	if err != nil {
+		return err
+	}
+	network, err := remotes.NewNetwork(own.Authorities)
+	if err != nil {
+		return err
+	}
+	bases, err := workspace.NewCache(own.CacheDir, own.CacheBytes, options.Clock)
+	if err != nil {
+		return err
+	}
+	return (&controllers.SupervisedRunReconciler{
+		Client: mgr.GetClient(), Live: direct, Clock: options.Clock, Recorder: mgr.GetEventRecorder(recorderName), Options: own.SupervisedOptions,
+		Expressions: expressions, Scanner: scanner, Network: network, Bases: bases,
+	}).SetupWithManager(mgr)
 }
 
 // setupMetrics registers the operator's metrics, and lets the tracing end with
