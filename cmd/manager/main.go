@@ -93,6 +93,11 @@ func serve(ctx context.Context, opts *options) error {
 		return fmt.Errorf("create manager: %w", err)
 	}
 	settings := opts.operator(keeper)
+	if opts.authorities != "" {
+		if settings.Supervised.Authorities, err = os.ReadFile(opts.authorities); err != nil {
+			return fmt.Errorf("read authorities of remotes: %w", err)
+		}
+	}
 	settings.Metrics = metrics.Registry
 	if settings.Tracing, err = telemetry.New(ctx, os.LookupEnv); err != nil {
 		return err
@@ -165,6 +170,12 @@ func (o *options) operator(keeper *servingcert.Keeper) operator.Options {
 		Runs: controllers.RunOptions{
 			OperatorImage: o.operatorImage, ScriptImages: o.scriptImages, Gateway: pods, PullPolicy: pull,
 			Workers: o.runWorkers, StartTimeout: o.scriptStart,
+		},
+		Supervised: operator.SupervisedOptions{
+			SupervisedOptions: controllers.SupervisedOptions{
+				Remotes: types.NamespacedName{Namespace: o.namespace, Name: o.remotes}, Workers: o.runWorkers,
+			},
+			CacheDir: o.workspaceCache, CacheBytes: o.workspaceBytes,
 		},
 		Events:         o.events,
 		GatewayAddress: o.gatewayAddress,

@@ -39,6 +39,11 @@ type options struct {
 	runWorkers    int
 	events        controllers.EventRetention
 	webhookConfig string
+
+	remotes        string
+	workspaceCache string
+	workspaceBytes int64
+	authorities    string
 }
 
 func (o *options) register(flags *pflag.FlagSet) {
@@ -68,6 +73,10 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.agentCommand, "agent-command", nil, "Command of agents where neither composition nor template names one, comma-separated.")
 	flags.IntVar(&o.maxSessions, "max-sessions-per-namespace", 3, "Agent sessions of a namespace that may have a pod at a time.")
 	flags.IntVar(&o.runWorkers, "run-workers", 8, "Workflow runs that are worked on at a time.")
+	flags.StringVar(&o.remotes, "remotes-configmap", "axiom-remotes", "ConfigMap in the operator's namespace that lists the hosts supervised runs may talk to. Without it they may talk to none.")
+	flags.StringVar(&o.workspaceCache, "workspace-cache", "", "Directory in which fetched Git objects are kept, for this process alone; empty: supervised runs are not worked on.")
+	flags.Int64Var(&o.workspaceBytes, "workspace-cache-bytes", 2<<30, "Size in bytes up to which fetched Git objects are kept.")
+	flags.StringVar(&o.authorities, "remotes-ca-file", "", "PEM file of authorities that remotes may have certificates of, beside those of the machine.")
 	flags.DurationVar(&o.startTimeout, "agent-start-timeout", 5*time.Minute, "What an agent pod has to become ready.")
 	flags.DurationVar(&o.scriptStart, "script-start-timeout", 10*time.Minute, "What the pod of a script has to start its containers while something keeps it from doing so.")
 
@@ -118,6 +127,9 @@ func (o *options) validateLimits() error {
 	var errs []error
 	if o.maxSessions < 1 {
 		errs = append(errs, errors.New("--max-sessions-per-namespace must be at least 1"))
+	}
+	if o.workspaceBytes < 1 {
+		errs = append(errs, errors.New("--workspace-cache-bytes must be positive"))
 	}
 	if o.runWorkers < 1 {
 		errs = append(errs, errors.New("--run-workers must be at least 1"))
