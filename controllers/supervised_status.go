@@ -9,6 +9,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/engine"
+	"github.com/apitomy/axiom-operator/internal/frames"
 )
 
 // conclude says in a status how far the run has come.
@@ -73,8 +74,10 @@ func (p *supervisedPass) waitsFor() []string {
 			waits = append(waits, intent.Action)
 		}
 	}
-	if len(waits) == 0 && p.state.Root.Status == engine.StatusWaiting {
-		waits = append(waits, api.ReasonTimer)
+	for _, parked := range frames.Parked(p.def, p.state) {
+		if reason := waitReason(parked.Kind); reason != "" && reason != api.ReasonHumanTask && !slices.Contains(waits, reason) {
+			waits = append(waits, reason)
+		}
 	}
 	return waits
 }

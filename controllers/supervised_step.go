@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
@@ -15,6 +17,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/frames"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/streamevent"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 	"github.com/apitomy/axiom-operator/internal/workspace"
 )
@@ -131,7 +134,7 @@ func (r *SupervisedRunReconciler) resume(ctx context.Context, p *supervisedPass,
 		}
 		hasNews = true
 	}
-	isDue, err := r.timeOut(ctx, p)
+	isDue, err := r.arrive(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -153,23 +156,59 @@ func (r *SupervisedRunReconciler) resume(ctx context.Context, p *supervisedPass,
 	return nil
 }
 
-// timeOut lets the waits go on whose time has come.
-func (r *SupervisedRunReconciler) timeOut(ctx context.Context, p *supervisedPass) (bool, error) {
-	isDue := false
+// arrive gives the open receivers their events, and lets the waits go on whose time
+// has come. It tells whether any did.
+func (r *SupervisedRunReconciler) arrive(ctx context.Context, p *supervisedPass) (bool, error) {
+	hasNews := false
 	for _, parked := range frames.Parked(p.def, p.state) {
-		if parked.Kind != workflow.KindWait && parked.Kind != workflow.KindReceiveEvent || parked.Deadline.IsZero() || p.now.Before(parked.Deadline) {
+		if parked.Kind != workflow.KindWait && parked.Kind != workflow.KindReceiveEvent {
 			continue
 		}
-		step := frames.TimeOut(ctx, p.def, p.state, engine.Address{Activation: parked.Activation}, p.now)
+		step, err := r.arrival(ctx, p, parked)
+		if err != nil {
+			return false, err
+		}
+		if !step.Applied && !parked.Deadline.IsZero() && !p.now.Before(parked.Deadline) {
+			step = frames.TimeOut(ctx, p.def, p.state, engine.Address{Activation: parked.Activation}, p.now)
+		}
 		if !step.Applied {
 			continue
 		}
 		if err := p.take(ctx, step, receiptOf{}); err != nil {
 			return false, err
 		}
-		isDue = true
+		hasNews = true
 	}
-	return isDue, nil
+	return hasNews, nil
+}
+
+// arrival is what the first stored event that is meant for an activation leads to;
+// no step that applies if there is none.
+func (r *SupervisedRunReconciler) arrival(ctx context.Context, p *supervisedPass, parked frames.ParkedActivation) (frames.Step, error) {
+	wanted, _ := parked.Config["eventType"].(string)
+	if parked.Kind != workflow.KindReceiveEvent || strings.TrimSpace(wanted) == "" {
+		return frames.Step{}, nil
+	}
+	// A resume is one look, so it is not left to a cache.
+	var stored api.StreamEventList
+	if err := r.Live.List(ctx, &stored, client.InNamespace(p.run.Namespace)); err != nil {
+		return frames.Step{}, fmt.Errorf("list events: %w", err)
+	}
+	streamevent.Sort(stored.Items)
+	for i := range stored.Items {
+		if stored.Items[i].Spec.Type != wanted {
+			continue
+		}
+		arrived, err := engineEvent(&stored.Items[i])
+		if err != nil {
+			continue // what cannot be read is meant for nobody
+		}
+		step := frames.Deliver(ctx, p.def, p.state, engine.Address{Activation: parked.Activation}, arrived, p.now)
+		if step.Applied || ctx.Err() != nil {
+			return step, ctx.Err()
+		}
+	}
+	return frames.Step{}, nil
 }
 
 // execute serves open activations, one step at a time, until none of them can go
