@@ -64,6 +64,8 @@ type SupervisedRunReconciler struct {
 
 	// flights are the passes under way, to be ended by a cancel.
 	flights supervisedFlights
+	// bundles that are admitted.
+	bundles supervisedBundles
 	// executions that this process opened.
 	executions supervisedExecutions
 	// performed effects whose receipts are not recorded yet.

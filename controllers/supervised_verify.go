@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,9 @@ type definitionVerdict struct {
 // reopen reads the definition that a run retains. Before an execution all of it is
 // held against what was pinned, what the history tells, and what the remote has.
 func (r *SupervisedRunReconciler) reopen(ctx context.Context, run *api.WorkflowRun, isNew bool) (*supervisedPass, *definitionVerdict, error) {
+	if known := r.bundles.find(run); known != nil && !isNew {
+		return r.newPass(run, known), nil, nil
+	}
 	sources, verdict, err := r.retained(ctx, run)
 	if verdict != nil || err != nil {
 		return &supervisedPass{run: run, now: r.Clock.Now()}, verdict, err
@@ -42,6 +46,7 @@ func (r *SupervisedRunReconciler) reopen(ctx context.Context, run *api.WorkflowR
 	}
 	p := r.newPass(run, bundle)
 	if !isNew {
+		r.bundles.note(run, bundle)
 		return p, nil, nil
 	}
 	if verdict, err := r.checkIdentity(ctx, p); verdict != nil || err != nil {
@@ -50,7 +55,37 @@ func (r *SupervisedRunReconciler) reopen(ctx context.Context, run *api.WorkflowR
 	if verdict, err := r.checkRemote(ctx, p, sources); verdict != nil || err != nil {
 		return p, verdict, err
 	}
+	r.bundles.note(run, bundle)
 	return p, nil, nil
+}
+
+// maxBundles are kept ready at a time.
+const maxBundles = 64
+
+// supervisedBundles remembers admitted definitions, which take much longer to admit
+// than to look up: within an execution they count as they were when it began. The
+// zero value is ready.
+type supervisedBundles struct {
+	mu    sync.Mutex
+	known map[string]*definition.Bundle
+}
+
+func (b *supervisedBundles) find(run *api.WorkflowRun) *definition.Bundle {
+	if run.Status.Definition == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.known[run.Status.Definition.Digest]
+}
+
+func (b *supervisedBundles) note(run *api.WorkflowRun, bundle *definition.Bundle) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil || len(b.known) >= maxBundles {
+		b.known = map[string]*definition.Bundle{}
+	}
+	b.known[run.Status.Definition.Digest] = bundle
 }
 
 func changed(message string) *definitionVerdict {
