@@ -112,6 +112,11 @@ test-suites: envtest-assets ## Run the suites against a real API server.
 e2e: ## Walk the demo's path as assertions on a real node.
 	hack/e2e/run
 
+.PHONY: test-forge
+test-forge: ## Build Gitea and hold both forges against one suite.
+	hack/forge/build
+	AXIOM_FORGE=1 go test -timeout 20m ./internal/forge
+
 .PHONY: interop
 interop: envtest-assets ## Have MCP clients and agents that others wrote (from npm) meet the operator.
 	hack/interop/run
