@@ -178,14 +178,7 @@ func (r *SupervisedRunReconciler) settled(p *supervisedPass, intent *api.RunInte
 	if isOwn {
 		decision = decisionPerformed
 	}
-	outputs := maps.Clone(observed.Result)
-	for _, name := range []string{"push", "pullRequest", "issue"} {
-		if object, isObject := outputs[name].(map[string]any); isObject && request.isUpsert() {
-			object = maps.Clone(object)
-			object["decision"] = decision
-			outputs[name] = object
-		}
-	}
+	outputs := outputsOf(request, observed.Result, decision)
 	receipt := map[string]any{"decision": decision}
 	if observed.Observed != nil {
 		receipt["observations"] = observed.Observed
@@ -195,6 +188,22 @@ func (r *SupervisedRunReconciler) settled(p *supervisedPass, intent *api.RunInte
 	}
 	noteRemote(p, request, outputs)
 	return completed(outputs, receipt)
+}
+
+// outputsOf has what an upsert found under the one name of its output, and how it
+// came about.
+func outputsOf(request *actionRequest, result map[string]any, decision string) map[string]any {
+	name := upsertOutputs[request.Action]
+	if name == "" {
+		return maps.Clone(result)
+	}
+	object, isNamed := result[name].(map[string]any)
+	if !isNamed {
+		object = result
+	}
+	object = maps.Clone(object)
+	object["decision"] = decision
+	return map[string]any{name: object}
 }
 
 // missed tells failures for good from what may be tried again.

@@ -96,11 +96,6 @@ func (q *actionRequest) named(input string) string {
 	return q.text(input)
 }
 
-// isUpsert tells whether the result says how it came about.
-func (q *actionRequest) isUpsert() bool {
-	return q.Action == actionPush || q.Action == actionPullRequest || q.Action == actionIssue
-}
-
 // textList is a list of texts as JSON.
 func textList(texts []string) []any {
 	list := make([]any, 0, len(texts))

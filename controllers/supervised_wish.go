@@ -50,6 +50,9 @@ const (
 	actionIssue       = "issue.upsert"
 )
 
+// upsertOutputs name the outputs of actions that say how they came about.
+var upsertOutputs = map[string]string{actionPush: "push", actionPullRequest: "pullRequest", actionIssue: "issue"}
+
 func (r *SupervisedRunReconciler) pushOf(ctx context.Context, p *supervisedPass, request *actionRequest) (effect.Effect, error) {
 	tree, err := p.worktree(request.named("worktree"))
 	if err != nil {
