@@ -55,7 +55,7 @@ func newWorld(ctx context.Context) *world {
 
 	server := gitserver.Start(GinkgoTB())
 	w := &world{ctx: ctx, namespace: ns.Name, address: listener.Addr().String(), git: server, cache: GinkgoT().TempDir()}
-	w.definitions, w.project = server.Create(GinkgoTB(), "team/workflows.git"), server.Create(GinkgoTB(), "team/app.git")
+	w.definitions, w.project = server.Create(GinkgoTB(), "team/workflows"), server.Create(GinkgoTB(), "team/app")
 	host, err := url.Parse(server.URL)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(admin.Create(ctx, &corev1.ConfigMap{ObjectMeta: w.meta("axiom-remotes"), Data: map[string]string{

@@ -100,6 +100,13 @@ func (s *Server) Heads(heads func(repository, branch string) string) {
 	s.heads = heads
 }
 
+// SetTime has the clock go on from a time.
+func (s *Server) SetTime(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = t
+}
+
 // PerPage bounds pages, as the largest that a client gets.
 func (s *Server) PerPage(n int) {
 	s.mu.Lock()
