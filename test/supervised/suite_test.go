@@ -116,3 +116,9 @@ func addPerson(name string, groups ...string) person {
 	Expect(err).NotTo(HaveOccurred())
 	return newPerson(cfg)
 }
+
+// operatorPerson writes what only the operator may.
+func operatorPerson() person {
+	GinkgoHelper()
+	return newPerson(env.Operator)
+}
