@@ -1,6 +1,9 @@
 package supervised
 
 import (
+	"net/http"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,6 +86,28 @@ var _ = Describe("The life of a supervised run", func() {
 		})
 		Expect(run.Status.Instance).To(BeNil())
 		Expect(w.git.Requests()).To(Equal(requests))
+	})
+
+	It("supervised 06: goes on from what it retained when the definitions are gone", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		stop := w.operate()
+		run := w.publishes("notes", "All is well.\n")
+		task := w.checkpoint(run)
+		stop()
+		w.git.Answer(func(answer http.ResponseWriter, request *http.Request) bool {
+			isGone := strings.HasPrefix(request.URL.Path, "/team/workflows")
+			if isGone {
+				answer.WriteHeader(http.StatusNotFound)
+			}
+			return isGone
+		})
+		w.cache = GinkgoT().TempDir() // an operator that has fetched nothing yet
+		w.operate()
+		w.answers(task, `{"proceed":true}`)
+		w.resumes(run)
+		w.reaches(run, api.RunCompleted)
+		Expect(condition(run, api.ConditionDefinitionSource)).To(HaveSuffix(" " + api.ReasonRetained))
+		Expect(w.project.Head("agent/notes")).NotTo(BeEmpty())
 	})
 
 	It("supervised 24: observes a resume without an answer, and supervised 25: asks again what was deleted", func(ctx SpecContext) {
