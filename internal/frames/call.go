@@ -27,7 +27,7 @@ const (
 	CodeForEachLimit = "FOREACH_LIMIT"
 	// CodeNestingLimit: the frame would be deeper than MaxDepth.
 	CodeNestingLimit = "NESTING_LIMIT"
-	// CodeResultTooLarge: the results of a list are together larger than a context.
+	// CodeResultTooLarge: the outputs of a frame, or the results of a list, are together larger than a context.
 	CodeResultTooLarge = "RESULT_TOO_LARGE"
 	// CodeComponentUndeclared: there is no such component, or no such call.
 	CodeComponentUndeclared = "COMPONENT_UNDECLARED"
@@ -76,13 +76,13 @@ func (s *stepper) callOf(activation string) (call, bool) {
 
 // serve makes the first call of an activation.
 func (s *stepper) serve(c call) {
+	if s.calls++; s.calls > MaxOpened {
+		s.exceed(c)
+		return
+	}
 	var ok bool
 	if c.Call, ok = c.caller.component.Call(c.branch.Node); !ok {
 		s.fail(c, undeclared("the node calls nothing"))
-		return
-	}
-	if s.calls++; s.calls > MaxOpened {
-		s.exceed(c)
 		return
 	}
 	switch {
@@ -140,13 +140,27 @@ func (s *stepper) open(c call, f Frame) {
 	s.start(c, callee, f, inputs)
 }
 
-// admit holds the inputs of a call against what the component declares.
+// admit holds the inputs of a call against what the component declares, and against what a context may hold: the history
+// has them even if the frame cannot begin with them.
 func admit(callee Component, inputs map[string]any) (map[string]any, *engine.Failure) {
 	given, err := callee.Start(inputs)
 	if err != nil {
 		return nil, &engine.Failure{Phase: engine.PhaseInputResolution, Code: CodeInputContract, Message: err.Error()}
 	}
+	if size := jsonvalue.Size(given); size > engine.MaxContextBytes {
+		return nil, &engine.Failure{
+			Phase: engine.PhaseOutputMapping, Code: engine.CodeContextTooLarge,
+			Message: fmt.Sprintf("the inputs have %d bytes, the limit is %d", size, engine.MaxContextBytes),
+		}
+	}
 	return given, nil
+}
+
+func tooLarge() *engine.Failure {
+	return &engine.Failure{
+		Phase: engine.PhaseResultValidation, Code: CodeResultTooLarge,
+		Message: fmt.Sprintf("the results are over %d bytes", engine.MaxContextBytes),
+	}
 }
 
 func undeclared(message string) engine.Failure {
@@ -216,10 +230,7 @@ func (s *stepper) takeItem(c call, f Frame, result map[string]any) {
 	state.Results = append(slices.Clone(state.Results), result)
 	switch {
 	case jsonvalue.Size(state.Results) > engine.MaxContextBytes:
-		s.fail(c, engine.Failure{
-			Phase: engine.PhaseResultValidation, Code: CodeResultTooLarge,
-			Message: fmt.Sprintf("the results are over %d bytes", engine.MaxContextBytes),
-		})
+		s.fail(c, *tooLarge())
 	case f.Item < len(state.Items):
 		s.open(c, Frame{Item: f.Item + 1})
 	default:

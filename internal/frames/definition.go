@@ -31,7 +31,8 @@ type Component interface {
 	// expression.ErrInterrupted says that ctx ended, one that is of an expression that it has no value, any other that a
 	// value breaks the declaration.
 	EvaluateOutputs(ctx context.Context, values map[string]any) (map[string]any, error)
-	// Render is the text of a section over the values of a context.
+	// Render is the text of a section over the values of a context. An error that does not wrap expression.ErrInterrupted
+	// is told without values, like those of Start and EvaluateOutputs.
 	Render(ctx context.Context, section string, values map[string]any) (string, error)
 	// Call is what a component node says of its call; false if there is no such node.
 	Call(node string) (Call, bool)

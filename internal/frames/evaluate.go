@@ -112,12 +112,15 @@ func (s *stepper) mapped(c call, result map[string]any) (map[string]any, *engine
 	return values, nil
 }
 
-// valueless is the failure of an expression; there is none if the step was interrupted.
+// valueless is the failure of an expression; there is none if the step was interrupted. The reasons of CEL quote values of
+// the run, which no message may have.
 func (s *stepper) valueless(phase engine.Phase, field, text string, err error) *engine.Failure {
 	if s.isInterrupted(err) {
 		return nil
 	}
-	return &engine.Failure{Phase: phase, Code: engine.CodeExpressionError, Field: field, Expression: text, Message: err.Error()}
+	return &engine.Failure{
+		Phase: phase, Code: engine.CodeExpressionError, Field: field, Expression: text, Message: fmt.Sprintf("%q has no value", field),
+	}
 }
 
 func (s *stepper) unrendered(field string, err error) *engine.Failure {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/expression"
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -221,13 +222,17 @@ func (s *stepper) result(p place) (map[string]any, *engine.Failure) {
 	if err == nil {
 		result, err = normalObject(result)
 	}
-	if err == nil || s.isInterrupted(err) {
-		return result, nil
+	switch {
+	case s.isInterrupted(err):
+		return nil, nil
+	case isExpressionError(err):
+		return nil, &engine.Failure{Phase: engine.PhaseOutputMapping, Code: engine.CodeExpressionError, Message: "an output has no value"}
+	case err != nil:
+		return nil, &engine.Failure{Phase: engine.PhaseOutputValidation, Code: CodeOutputContract, Message: err.Error()}
+	case jsonvalue.Size(result) > engine.MaxContextBytes:
+		return nil, tooLarge()
 	}
-	if isExpressionError(err) {
-		return nil, &engine.Failure{Phase: engine.PhaseOutputMapping, Code: engine.CodeExpressionError, Message: err.Error()}
-	}
-	return nil, &engine.Failure{Phase: engine.PhaseOutputValidation, Code: CodeOutputContract, Message: err.Error()}
+	return result, nil
 }
 
 // leave goes on from an instance that is over.
