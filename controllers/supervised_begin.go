@@ -16,6 +16,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/frames"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
+	"github.com/apitomy/axiom-operator/internal/remotes"
 	"github.com/apitomy/axiom-operator/internal/workspace"
 )
 
@@ -159,13 +160,28 @@ func inputsOf(run *api.WorkflowRun) (map[string]any, error) {
 	return inputs, nil
 }
 
-// fetchDefinition is the tree of the pinned commit, and what gives it back.
-func (r *SupervisedRunReconciler) fetchDefinition(ctx context.Context, run *api.WorkflowRun) (definition.Tree, func(), error) {
+// definitionRemote is the way to the definition's repository.
+func (r *SupervisedRunReconciler) definitionRemote(ctx context.Context, run *api.WorkflowRun) (*workspace.Remote, remotes.Locator, error) {
 	secret := ""
 	if run.Spec.Git.CredentialsRef != nil {
 		secret = run.Spec.Git.CredentialsRef.Name
 	}
-	remote, locator, err := r.gitRemote(ctx, run, run.Spec.Git.URL, secret)
+	return r.gitRemote(ctx, run, run.Spec.Git.URL, secret)
+}
+
+// askForDefinition tells whether the definition's repository answers.
+func (r *SupervisedRunReconciler) askForDefinition(ctx context.Context, run *api.WorkflowRun) error {
+	remote, _, err := r.definitionRemote(ctx, run)
+	if err != nil {
+		return err
+	}
+	_, err = remote.List(ctx)
+	return err
+}
+
+// fetchDefinition is the tree of the pinned commit, and what gives it back.
+func (r *SupervisedRunReconciler) fetchDefinition(ctx context.Context, run *api.WorkflowRun) (definition.Tree, func(), error) {
+	remote, locator, err := r.definitionRemote(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}

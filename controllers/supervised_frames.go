@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 
 	"github.com/apitomy/axiom-operator/internal/definition"
 	"github.com/apitomy/axiom-operator/internal/frames"
@@ -34,12 +35,22 @@ func (c framedComponent) SourceHash() string { return c.Blob }
 
 // Start is the context of a frame.
 func (c framedComponent) Start(inputs map[string]any) (map[string]any, error) {
-	return c.Component.Start(inputs)
+	values, err := c.Component.Start(inputs)
+	return values, wordOf(err)
 }
 
 // EvaluateOutputs is the result of a frame.
 func (c framedComponent) EvaluateOutputs(ctx context.Context, values map[string]any) (map[string]any, error) {
-	return c.Component.EvaluateOutputs(ctx, values)
+	result, err := c.Component.EvaluateOutputs(ctx, values)
+	return result, wordOf(err)
+}
+
+// wordOf is what a failure says: the engine of calls knows its code.
+func wordOf(err error) error {
+	if failure, isFailure := errors.AsType[*definition.Failure](err); isFailure {
+		return errors.New(failure.Message)
+	}
+	return err
 }
 
 // Call is what a component node calls.

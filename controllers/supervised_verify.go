@@ -177,9 +177,13 @@ func (r *SupervisedRunReconciler) checkRemote(ctx context.Context, p *supervised
 	p.source = api.ReasonRetained
 	asking, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
+	// What was fetched before says nothing of what the remote has now.
+	if err := r.askForDefinition(asking, p.run); err != nil {
+		return nil, ctx.Err() // what is retained serves
+	}
 	tree, done, err := r.fetchDefinition(asking, p.run)
 	if err != nil {
-		return nil, ctx.Err() // what is retained serves
+		return nil, ctx.Err() // as above
 	}
 	defer done()
 	for _, source := range sources {
