@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apitomy/axiom-operator/internal/form"
+	"github.com/apitomy/axiom-operator/internal/fragment"
+	"github.com/apitomy/axiom-operator/internal/reply"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
@@ -38,12 +39,6 @@ type Reply struct {
 	Repairs int
 }
 
-// Figures of replies.
-const (
-	defaultRepairs = 2
-	maxRepairs     = 5
-)
-
 // Rules of actions.
 const (
 	ruleActionType = "action-type"
@@ -58,8 +53,6 @@ const (
 // Members that every action has.
 const (
 	memberActionType = "actionType"
-	classRead        = "read"
-	classWrite       = "write"
 )
 
 var actionMembers = []string{memberActionType, memberInputs, memberOutputs, memberTimeout}
@@ -76,7 +69,7 @@ func readAction(node workflow.Node) (ActionConfig, string) {
 		return ActionConfig{}, rule
 	}
 	config := ActionConfig{
-		Action: action, Timeout: contract.Timeout, Method: "GET", Allow: []string{classRead}, Reply: Reply{Repairs: defaultRepairs},
+		Action: action, Timeout: contract.Timeout, Method: "GET", Allow: []string{string(fragment.Read)}, Reply: Reply{Repairs: reply.DefaultRepairs},
 	}
 	if timeout, ok := node.Timeout(); ok {
 		config.Timeout = timeout
@@ -153,9 +146,9 @@ func (a *ActionConfig) readReply(v any) (rule string) {
 	}
 	repairs, isInteger := raw["repairs"].(int64)
 	switch {
-	case !isObject, raw["repairs"] != nil && (!isInteger || repairs < 0 || repairs > maxRepairs):
+	case !isObject, raw["repairs"] != nil && (!isInteger || reply.CheckRepairs(repairs) != nil):
 		return ruleReply
-	case raw["schema"] != nil && form.CheckSchema(raw["schema"]) != nil:
+	case reply.Contract{Schema: raw["schema"]}.Check() != nil:
 		return ruleSchema
 	case isInteger:
 		a.Reply.Repairs = int(repairs)
@@ -167,10 +160,7 @@ func (a *ActionConfig) readReply(v any) (rule string) {
 // readAllow reads classes of fragments: at least one, none twice.
 func readAllow(v any) ([]string, bool) {
 	classes, ok := readStrings(v)
-	for i, class := range classes {
-		ok = ok && (class == classRead || class == classWrite) && !slices.Contains(classes[:i], class)
-	}
-	return classes, ok && len(classes) > 0
+	return classes, ok && fragment.Options{Allow: classes}.Check() == nil
 }
 
 func (a *ActionConfig) readPaths(v any) bool {
@@ -187,7 +177,7 @@ func (a *ActionConfig) readPaths(v any) bool {
 			return false
 		}
 	}
-	return ok
+	return ok && fragment.Options{Include: a.Include, Exclude: a.Exclude}.Check() == nil
 }
 
 func readStrings(v any) ([]string, bool) {

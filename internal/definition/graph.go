@@ -291,8 +291,8 @@ func (d *document) checkReferences(node workflow.Node) (rule string, line int) {
 		texts = append(texts, inputs[name])
 	}
 	for _, text := range texts {
-		ref, isReference := asReference(text)
-		if !isReference {
+		ref, isMeant := meansReference(text)
+		if !isMeant {
 			continue
 		}
 		if rule, line := d.checkReference(ref); rule != "" {

@@ -78,6 +78,15 @@ var reference = regexp.MustCompile(`^#[a-z0-9_-]+$`)
 // IsReference tells whether a text refers to a section rather than being one.
 func IsReference(text string) bool { return reference.MatchString(text) }
 
+// misspelt is what nobody writes who does not mean a section, whether or not a slug can be spelt like that.
+var misspelt = regexp.MustCompile(`^#\S+$`)
+
+// meansReference tells whether a value of a document refers to a section, or is meant to.
+func meansReference(v any) (text string, ok bool) {
+	text, _ = v.(string)
+	return text, misspelt.MatchString(text)
+}
+
 // asReference is a value of a document that refers to a section.
 func asReference(v any) (text string, ok bool) {
 	text, _ = v.(string)

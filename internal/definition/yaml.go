@@ -98,10 +98,10 @@ func (s *strictness) check(n *yaml.Node, depth int) *fault {
 		if f := s.check(child, depth+1); f != nil {
 			return f
 		}
-		if n.Kind != yaml.MappingNode || i%2 == 1 || n == s.repeating {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
 			continue
 		}
-		if f := s.checkKey(child, seen); f != nil {
+		if f := s.checkKey(child, n == s.repeating, seen); f != nil {
 			return f
 		}
 	}
@@ -126,10 +126,14 @@ func (s *strictness) ruleOf(n *yaml.Node, depth int) string {
 	return ""
 }
 
-func (s *strictness) checkKey(key *yaml.Node, seen map[string]bool) *fault {
+// checkKey refuses keys that no mapping has, and those that an ordinary one does not: the keys of a free one are for its
+// reader to judge.
+func (s *strictness) checkKey(key *yaml.Node, isFree bool, seen map[string]bool) *fault {
 	switch {
 	case key.ShortTag() == "!!merge":
 		return s.fault(ruleMergeKey, key.Line)
+	case isFree:
+		return nil
 	case !isText(key):
 		return s.fault(ruleKey, key.Line)
 	case seen[key.Value]:
