@@ -135,21 +135,23 @@ func unescaped(text string) string {
 }
 
 // endOfExpression returns the index of the first closing outside a CEL string,
-// or -1.
+// or -1. A quote in a comment, which ends with its line, opens no string.
 func endOfExpression(text string) int {
+	isComment := false
 	for i := 0; i < len(text); {
-		if strings.HasPrefix(text[i:], closing) {
+		switch rest := text[i:]; {
+		case strings.HasPrefix(rest, closing):
 			return i
-		}
-		if text[i] != '"' && text[i] != '\'' {
+		case !isComment && (rest[0] == '"' || rest[0] == '\''):
+			end := endOfLiteral(text, i)
+			if end < 0 {
+				return -1
+			}
+			i = end
+		default:
+			isComment = rest[0] != '\n' && (isComment || strings.HasPrefix(rest, "//"))
 			i++
-			continue
 		}
-		end := endOfLiteral(text, i)
-		if end < 0 {
-			return -1
-		}
-		i = end
 	}
 	return -1
 }
