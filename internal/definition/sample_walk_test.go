@@ -350,6 +350,20 @@ func TestSampleHandsOnWhatItPromises(t *testing.T) {
 	}
 }
 
+// A task's description is read by an agent first: what is shown to either names no repository.
+func TestSampleShowsNoLocator(t *testing.T) {
+	t.Parallel()
+	_, w := walk(t, world{observations: 1, plans: []bool{false, true}, changes: []bool{false, true}})
+	if len(w.texts) == 0 {
+		t.Fatal("nothing was shown")
+	}
+	for address, text := range w.texts {
+		if strings.Contains(text, "https://git/app.git") {
+			t.Errorf("supervised 29: %s shows the repository's locator:\n%s", address, text)
+		}
+	}
+}
+
 func TestSampleReportIsTheMaterialShown(t *testing.T) {
 	t.Parallel()
 	_, w := walk(t, world{observations: 1})
