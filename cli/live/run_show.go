@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,6 +59,8 @@ type runAnswer struct {
 	Executions []api.RunExecution `json:"executions"`
 	// Frames are the live calls of components.
 	Frames []frameAnswer `json:"frames"`
+	// Calls are how far repeats and lists of live calls have come.
+	Calls []callAnswer `json:"calls"`
 	// Open are the activations that are not closed.
 	Open []openAnswer `json:"open"`
 	// Context of the root.
@@ -69,6 +71,8 @@ type runAnswer struct {
 	// Total is what the history has; more than are here if pages could not be read.
 	Total     int64             `json:"total"`
 	Workspace *api.RunWorkspace `json:"workspace,omitempty"`
+	// Origins are what it takes to reach the repositories again, by name.
+	Origins map[string]any `json:"origins"`
 	Sessions  []api.RunSession  `json:"sessions"`
 }
 
@@ -98,6 +102,12 @@ type frameAnswer struct {
 	Context   map[string]any `json:"context"`
 }
 
+// callAnswer is how far the call of a component node has come.
+type callAnswer struct {
+	Call  string `json:"call"`
+	State any    `json:"state"`
+}
+
 // openAnswer is an activation that is not closed, with its intent in a
 // supervised run.
 type openAnswer struct {
@@ -117,6 +127,9 @@ type entryAnswer struct {
 	Node        string           `json:"node,omitempty"`
 	Name        string           `json:"name,omitempty"`
 	Type        string           `json:"type,omitempty"`
+	Branch      string           `json:"branch,omitempty"`
+	Edge        string           `json:"edge,omitempty"`
+	Condition   string           `json:"condition,omitempty"`
 	EnteredOn   string           `json:"enteredOn,omitempty"`
 	CompletedOn string           `json:"completedOn,omitempty"`
 	Outcome     string           `json:"outcome"`
@@ -191,9 +204,11 @@ func (r *recordReader) read(run *api.WorkflowRun) runAnswer {
 	answer := runAnswer{
 		Run: run.Name, Phase: orPending(status.Phase), Outcome: status.Outcome, Of: run.Spec.CompositionRef.Name,
 		Executions: command.OrEmpty(status.Executions), Context: map[string]any{}, Sources: []sourceAnswer{}, Frames: []frameAnswer{}, Open: []openAnswer{},
+		Calls: []callAnswer{}, Origins: map[string]any{},
 		Total: status.History.Total, Workspace: status.Workspace, Sessions: command.OrEmpty(status.Sessions),
 	}
 	r.addDefinition(run, &answer)
+	r.addProgress(status, &answer)
 	if status.Instance != nil {
 		answer.Context = r.context(status.Instance)
 		answer.Open = append(answer.Open, r.open("", status.Instance, status.Intents)...)
@@ -236,6 +251,22 @@ func (r *recordReader) addDefinition(run *api.WorkflowRun, answer *runAnswer) {
 		answer.Sources = append(answer.Sources, sourceAnswer{
 			Path: source.Path, SourceHash: source.SourceHash, Text: string(r.bytes(source.Digest)),
 		})
+	}
+}
+
+// addProgress adds what only the steps to come need.
+func (r *recordReader) addProgress(status *api.WorkflowRunStatus, answer *runAnswer) {
+	if !r.wantsAll {
+		return
+	}
+	for _, call := range status.Calls {
+		answer.Calls = append(answer.Calls, callAnswer{Call: call.Call, State: r.value(call.State, call.StateRef)})
+	}
+	if status.Workspace == nil {
+		return
+	}
+	for _, repository := range status.Workspace.Repositories {
+		answer.Origins[repository.Name] = r.content(repository.Origin)
 	}
 }
 
@@ -299,7 +330,7 @@ func (r *recordReader) history(history api.RunHistory) []api.HistoryEntry {
 func (r *recordReader) entry(entry *api.HistoryEntry) entryAnswer {
 	answer := entryAnswer{
 		Seq: entry.Seq, Activation: entry.Activation, Node: entry.Node, Name: entry.Name, Type: entry.Type,
-		EnteredOn: entry.EnteredOn, CompletedOn: entry.CompletedOn, Outcome: entry.Outcome, By: entry.By, Title: entry.Title,
+		Branch: entry.Branch, Edge: entry.Edge, Condition: entry.Condition, EnteredOn: entry.EnteredOn, CompletedOn: entry.CompletedOn, Outcome: entry.Outcome, By: entry.By, Title: entry.Title,
 		Attempts: entry.Attempts, Error: entry.Error, Call: entry.Call,
 	}
 	if !r.isWanted(entry.Activation) {
@@ -359,19 +390,15 @@ func (r *recordReader) decoded(data []byte) any {
 // names and nobody kept stays a digest.
 func (r *recordReader) receipt(v any) any {
 	switch v := v.(type) {
+	case string:
+		if value, isKept := r.named(v); isKept {
+			return map[string]any{"digest": v, "value": value}
+		}
 	case []any:
 		for i := range v {
 			v[i] = r.receipt(v[i])
 		}
 	case map[string]any:
-		if digest, isRef := refIn(v); isRef {
-			if data, err := r.cluster.contents().Get(r.ctx, r.namespace, digest); err == nil {
-				v["value"] = textOrValue(data)
-			} else if !apierrors.IsNotFound(err) {
-				r.fail(err)
-			}
-			return v
-		}
 		for name := range v {
 			v[name] = r.receipt(v[name])
 		}
@@ -379,15 +406,22 @@ func (r *recordReader) receipt(v any) any {
 	return v
 }
 
-// refIn is the digest of an object that is a reference to a value and nothing else.
-func refIn(object map[string]any) (digest string, isRef bool) {
-	for name := range object {
-		if !slices.Contains([]string{"digest", "size", "configMap", "bytes"}, name) {
-			return "", false
-		}
+// digestForm is that of the names of retained values.
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// named is the value that a text names, if it is a digest and the value is kept.
+func (r *recordReader) named(text string) (value any, isKept bool) {
+	if !digestForm.MatchString(text) {
+		return nil, false
 	}
-	digest, _ = object["digest"].(string)
-	return digest, strings.HasPrefix(digest, "sha256:")
+	data, err := r.cluster.contents().Get(r.ctx, r.namespace, text)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			r.fail(err)
+		}
+		return nil, false
+	}
+	return textOrValue(data), true
 }
 
 // fail keeps the first failure.

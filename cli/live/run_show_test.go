@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,9 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/cli/command"
@@ -103,11 +108,12 @@ func TestSupervised55HistoryIsCompleteOverItsPages(t *testing.T) {
 
 func TestSupervised54ValuesAreReadFromWhereTheyAreKept(t *testing.T) {
 	d := newDesk(t)
-	receipt := d.keeps(`{"request":{"title":"Add it"},"unseen":{"digest":"sha256:` + strings.Repeat("0", 64) + `"}}`)
+	unkept, unread := "sha256:"+strings.Repeat("0", 64), d.keeps("not read")
+	asked := d.keeps(`{"title":"Add it","names":"` + unread.Digest + `"}`)
 	request := d.keeps(`{"url":"u","n":9007199254740993}`)
 	d.records([]api.HistoryEntry{
-		{Seq: 1, Activation: "plan#1", Outcome: "Completed", InputRef: d.keepsValue(`{"a":1}`), Output: raw(`{"b":[true]}`)},
-		{Seq: 2, Activation: "push#1", Outcome: "Completed", ReceiptRef: d.keepsValue(`{"decision":"adopted","request":{"digest":"` + receipt.Digest + `","size":9}}`)},
+		{Seq: 1, Activation: "plan#1", Outcome: "Completed", Branch: "main", Edge: "e1", Condition: "context.go", InputRef: d.keepsValue(`{"a":1}`), Output: raw(`{"b":[true]}`)},
+		{Seq: 2, Activation: "push#1", Outcome: "Completed", ReceiptRef: d.keepsValue(`{"decision":"adopted","request":"` + asked.Digest + `","result":"` + unkept + `","observations":["` + unkept + `","sha256:"]}`)},
 		{Seq: 3, Activation: "Planning#1", Outcome: "Completed", Call: &api.HistoryCall{Path: "Planning[1]", Component: "Planning", Iteration: 1}},
 	})
 	observed := d.keeps(`"half"`)
@@ -119,6 +125,9 @@ func TestSupervised54ValuesAreReadFromWhereTheyAreKept(t *testing.T) {
 	d.run.Status.Frames = []api.RunFrame{{Path: "Planning[1]", Call: "Planning#1", Component: "Planning", Iteration: 1, Instance: api.RunInstance{
 		Context: raw(`{"inner":null}`), ActiveBranches: []api.ActiveBranch{{Activation: "ask#1", Title: "Well?", Input: raw(`{"q":2}`)}},
 	}}}
+	origin := d.keeps(`{"url":"u"}`)
+	d.run.Status.Calls = []api.RunCallState{{Call: "Each#1", StateRef: d.keepsValue(`{"items":["x"]}`)}, {Call: "Planning#1", State: raw(`{"items":null}`)}}
+	d.run.Status.Workspace = &api.RunWorkspace{Repositories: []api.WorkspaceRepository{{Name: "app", Origin: &origin}, {Name: "bare"}}}
 	d.run.Status.OutputsRef = d.keepsValue(`{"done":true}`)
 	source := d.keeps("---\nname: X\n---\n")
 	d.run.Status.Definition = &api.RunDefinition{Digest: "sha256:d", Sources: []api.RetainedSource{{Path: "a/start.md", Digest: source.Digest, SourceHash: "h"}}}
@@ -130,10 +139,12 @@ func TestSupervised54ValuesAreReadFromWhereTheyAreKept(t *testing.T) {
 	}
 	for name, pair := range map[string][2]any{
 		"input": {answer.History[0].Input, map[string]any{"a": int64(1)}}, "output": {answer.History[0].Output, map[string]any{"b": []any{true}}},
-		"receipt": {answer.History[1].Receipt, map[string]any{"decision": "adopted", "request": map[string]any{
-			"digest": receipt.Digest, "size": int64(9),
-			"value": map[string]any{"request": map[string]any{"title": "Add it"}, "unseen": map[string]any{"digest": "sha256:" + strings.Repeat("0", 64)}},
+		"receipt": {answer.History[1].Receipt, map[string]any{"decision": "adopted", "result": unkept, "observations": []any{unkept, "sha256:"}, "request": map[string]any{
+			"digest": asked.Digest, "value": map[string]any{"title": "Add it", "names": unread.Digest},
 		}}},
+		"calls": {answer.Calls, []callAnswer{{Call: "Each#1", State: map[string]any{"items": []any{"x"}}}, {Call: "Planning#1", State: map[string]any{"items": nil}}}},
+		"origins": {answer.Origins, map[string]any{"app": map[string]any{"url": "u"}, "bare": nil}},
+		"way": {[]string{answer.History[0].Branch, answer.History[0].Edge, answer.History[0].Condition}, []string{"main", "e1", "context.go"}},
 		"context": {answer.Context, map[string]any{"small": int64(1), "large": "text"}}, "frame": {answer.Frames[0].Context, map[string]any{"inner": nil}},
 		"open input": {answer.Open[1].Input, map[string]any{"q": int64(2)}},
 		"request":    {answer.Open[1].Request, map[string]any{"url": "u", "n": int64(9007199254740993)}}, "observed": {answer.Open[1].Observed, "half"},
@@ -160,6 +171,25 @@ func TestRecordWithoutWhatIsKeptOutside(t *testing.T) {
 	}
 	if len(answer.History) != len(d.run.Status.History.Entries) || answer.Total != 130 || answer.History[0].Output != nil {
 		t.Errorf("%d of %d entries are shown, the first with %v", len(answer.History), answer.Total, answer.History[0].Output)
+	}
+}
+
+func TestRecordTellsOfReceiptsThatMayNotBeRead(t *testing.T) {
+	d := newDesk(t)
+	asked := d.keeps(`{"title":"Add it"}`)
+	d.records([]api.HistoryEntry{{Seq: 1, Activation: "push#1", Outcome: "Completed", Receipt: raw(`{"request":"` + asked.Digest + `"}`)}})
+	d.cluster.WithWatch = interceptor.NewClient(d.cluster.WithWatch, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, content.Name(asked.Digest), nil)
+		},
+	})
+	reader := d.reader()
+	answer := reader.read(d.run)
+	if !apierrors.IsForbidden(reader.failure) {
+		t.Errorf("failure %v, want one that says that it is forbidden", reader.failure)
+	}
+	if diff := cmp.Diff(any(map[string]any{"request": asked.Digest}), answer.History[0].Receipt); diff != "" {
+		t.Errorf("receipt mismatch (-want +got):\n%s", diff)
 	}
 }
 
