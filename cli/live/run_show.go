@@ -72,8 +72,8 @@ type runAnswer struct {
 	Total     int64             `json:"total"`
 	Workspace *api.RunWorkspace `json:"workspace,omitempty"`
 	// Origins are what it takes to reach the repositories again, by name.
-	Origins map[string]any `json:"origins"`
-	Sessions  []api.RunSession  `json:"sessions"`
+	Origins  map[string]any   `json:"origins"`
+	Sessions []api.RunSession `json:"sessions"`
 }
 
 // gitAnswer is what a definition in Git is pinned to.

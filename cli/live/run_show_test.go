@@ -142,9 +142,9 @@ func TestSupervised54ValuesAreReadFromWhereTheyAreKept(t *testing.T) {
 		"receipt": {answer.History[1].Receipt, map[string]any{"decision": "adopted", "result": unkept, "observations": []any{unkept, "sha256:"}, "request": map[string]any{
 			"digest": asked.Digest, "value": map[string]any{"title": "Add it", "names": unread.Digest},
 		}}},
-		"calls": {answer.Calls, []callAnswer{{Call: "Each#1", State: map[string]any{"items": []any{"x"}}}, {Call: "Planning#1", State: map[string]any{"items": nil}}}},
+		"calls":   {answer.Calls, []callAnswer{{Call: "Each#1", State: map[string]any{"items": []any{"x"}}}, {Call: "Planning#1", State: map[string]any{"items": nil}}}},
 		"origins": {answer.Origins, map[string]any{"app": map[string]any{"url": "u"}, "bare": nil}},
-		"way": {[]string{answer.History[0].Branch, answer.History[0].Edge, answer.History[0].Condition}, []string{"main", "e1", "context.go"}},
+		"way":     {[]string{answer.History[0].Branch, answer.History[0].Edge, answer.History[0].Condition}, []string{"main", "e1", "context.go"}},
 		"context": {answer.Context, map[string]any{"small": int64(1), "large": "text"}}, "frame": {answer.Frames[0].Context, map[string]any{"inner": nil}},
 		"open input": {answer.Open[1].Input, map[string]any{"q": int64(2)}},
 		"request":    {answer.Open[1].Request, map[string]any{"url": "u", "n": int64(9007199254740993)}}, "observed": {answer.Open[1].Observed, "half"},
