@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/cli"
 	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/source"
@@ -207,7 +209,7 @@ func TestUsageErrors(t *testing.T) {
 		"an event that is a list":   {[]string{"expression", "eval", "--scope", "action-input", "--expression", "1", "--event", "failing.yaml"}, "an object is expected"},
 		"a form that is a list":     {[]string{"form", "check", "--schema", "failing.yaml", "--answer", "answer.json"}, "an object is expected"},
 		"a missing answer":          {[]string{"form", "check", "--schema", "form.yaml", "--answer", "gone"}, "no such file"},
-		"a workflow as a form":      {[]string{"form", "check", "--schema", "after.yaml", "--answer", "answer.json"}, `after.yaml:3:14: a human task has no "description", only assignees, expiresAfter, form`},
+		"a workflow as a form":      {[]string{"form", "check", "--schema", "after.yaml", "--answer", "answer.json"}, `after.yaml:3:14: a human task has no "description", only assignees, expiresAfter, fingerprint, form`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := (&call{stdin: "{id: w, name: W}"}).run(t, tc.args...)
@@ -247,6 +249,18 @@ func TestForms(t *testing.T) {
 	for _, schema := range []string{"{}", "form: {}", "form: {fields: []}", "form: {fields: [{name: a, type: , options: , defaultValue: 7}]}", "kind: HumanTask\nspec: {runRef: {name: a}}"} {
 		if c := (&call{stdin: schema}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json"); c.code != command.ExitOK {
 			t.Errorf("%s: exit code %d, %s", schema, c.code, c.stderr.String())
+		}
+	}
+}
+
+// What kubectl prints of a task is taken as it is.
+func TestFormCheckKnowsEveryMemberOfATask(t *testing.T) {
+	t.Chdir("testdata")
+	for field := range reflect.TypeFor[api.HumanTaskSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		c := (&call{stdin: "kind: HumanTask\nspec: {" + name + ": null}"}).run(t, "form", "check", "--schema", "-", "--answer", "answer.json")
+		if c.code != command.ExitOK {
+			t.Errorf("%s: exit code %d, %s", name, c.code, c.stderr.String())
 		}
 	}
 }

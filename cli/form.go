@@ -117,6 +117,7 @@ func (a *app) loadForm(path string) (form.Spec, error) {
 var (
 	taskMembers = map[string]string{
 		"form": "an object", "responseSchema": "", "runRef": "", "humanContext": "", "assignees": "", "expiresAfter": "",
+		"fingerprint": "",
 	}
 	formMembers  = map[string]string{"fields": "a list"}
 	fieldMembers = map[string]string{
