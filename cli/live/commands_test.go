@@ -37,7 +37,7 @@ func run(t *testing.T, args ...string) *call {
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	for _, words := range []string{
 		"turn send", "turn watch", "turn diff", "turn accept", "turn reject", "turn undo", "turn interrupt", "turn export",
-		"run create", "run show", "run cancel", "resume", "session logs", "template list", "template show", "template clone",
+		"run create", "run show", "run cancel", "resume", "answer", "session logs", "template list", "template show", "template clone",
 	} {
 		c := run(t, append(strings.Fields(words), "--help")...)
 		for _, want := range []string{"Usage:\n  axiom " + words, "Examples:\n  ", "-o, --output FORMAT", "-n, --namespace", "--kubeconfig FILE", "--as-group"} {
@@ -78,6 +78,11 @@ func TestUsageErrors(t *testing.T) {
 		"a run of two commits":          {[]string{"run", "create", "r", "--git", "u", "--path", "a.md", "--ref", "a", "--commit", "b"}, "none of the others can be"},
 		"an input without a value":      {[]string{"run", "create", "r", "--git", "u", "--path", "a.md", "--ref", "a", "--input", "x"}, "--input takes NAME=VALUE"},
 		"a resume of nothing":           {[]string{"resume"}, "axiom resume takes the name of a run, got 0 arguments"},
+		"an answer to nothing":          {[]string{"answer", "--answer", "{}"}, "axiom answer takes the name of a human task, got 0 arguments"},
+		"an answer that says nothing":   {[]string{"answer", "t"}, "at least one of the flags in the group [answer field field-json failure] is required"},
+		"an answer in two ways":         {[]string{"answer", "t", "--answer", "{}", "--field", "a=b"}, "none of the others can be"},
+		"a failure with an answer":      {[]string{"answer", "t", "--failure", "no", "--field-json", "a=1"}, "none of the others can be"},
+		"an answer that is no JSON":     {[]string{"answer", "t", "--answer", "yes"}, "--answer is no JSON"},
 		"a template that is not in any": {[]string{"template", "show", "mine"}, "no cluster to speak with"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func Commands(options Options) func(*command.App) []*cobra.Command {
 		if l.git == nil {
 			l.git = http.DefaultTransport
 		}
-		groups := []*cobra.Command{l.turn(), l.run(), l.resume(), l.session(), l.template()}
+		groups := []*cobra.Command{l.turn(), l.run(), l.answerTask(), l.resume(), l.session(), l.template()}
 		for _, group := range groups {
 			l.access.addFlags(group.PersistentFlags())
 		}

@@ -9,6 +9,7 @@ import (
 type refusedAnswer struct {
 	Turn    string   `json:"turn,omitempty"`
 	Run     string   `json:"run,omitempty"`
+	Task    string   `json:"task,omitempty"`
 	Refused *refusal `json:"refused"`
 }
 

@@ -102,7 +102,7 @@ func (n newRun) manifest() (*api.WorkflowRun, error) {
 		}
 		run.Spec.Credentials = append(run.Spec.Credentials, api.RunCredential{Name: alias, SecretRef: api.LocalRef{Name: secret}})
 	}
-	inputs, err := n.inputs()
+	inputs, err := namedValues("input", n.texts, n.values)
 	if err != nil || len(inputs) == 0 {
 		return run, err
 	}
@@ -114,33 +114,34 @@ func (n newRun) manifest() (*api.WorkflowRun, error) {
 	return run, nil
 }
 
-// inputs by name. No message repeats a value.
-func (n newRun) inputs() (map[string]any, error) {
-	inputs := map[string]any{}
+// namedValues are those of a flag that takes NAME=TEXT and of its sibling -json,
+// which takes NAME=JSON. No message repeats a value.
+func namedValues(noun string, texts, values []string) (map[string]any, error) {
+	named := map[string]any{}
 	add := func(flag, text string, read func(string) (any, error)) error {
 		name, value, err := pair(flag, text)
 		if err != nil {
 			return err
 		}
-		if _, isGiven := inputs[name]; isGiven {
-			return fmt.Errorf("input %s is given twice", name)
+		if _, isGiven := named[name]; isGiven {
+			return fmt.Errorf("%s %s is given twice", noun, name)
 		}
-		if inputs[name], err = read(value); err != nil {
-			return fmt.Errorf("%s %s is no JSON: put text into --input", flag, name)
+		if named[name], err = read(value); err != nil {
+			return fmt.Errorf("%s %s is no JSON: put text into --%s", flag, name, noun)
 		}
 		return nil
 	}
-	for _, text := range n.texts {
-		if err := add("--input", text, func(value string) (any, error) { return value, nil }); err != nil {
+	for _, text := range texts {
+		if err := add("--"+noun, text, func(value string) (any, error) { return value, nil }); err != nil {
 			return nil, err
 		}
 	}
-	for _, text := range n.values {
-		if err := add("--input-json", text, func(value string) (any, error) { return jsonvalue.Decode([]byte(value)) }); err != nil {
+	for _, text := range values {
+		if err := add("--"+noun+"-json", text, func(value string) (any, error) { return jsonvalue.Decode([]byte(value)) }); err != nil {
 			return nil, err
 		}
 	}
-	return inputs, nil
+	return named, nil
 }
 
 // pair splits NAME=VALUE.

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,5 +144,48 @@ var _ = Describe("a run", func() {
 			To(HavePrefix(history[0].Activation + "  of run now\n"))
 		Expect(w.as(alice, "run", "show", "now", "--activation", "gone#1").gives(command.ExitUsage).stderr.String()).
 			To(Equal("axiom: run now has no activation gone#1\n"))
+	})
+})
+
+var _ = Describe("a human task", func() {
+	It("is answered once, by whoever may", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		ask := func(name string) {
+			GinkgoHelper()
+			task := &api.HumanTask{ObjectMeta: w.meta(name)}
+			task.Spec.HumanContext.Title = "Go on?"
+			task.Spec.ResponseSchema = &runtime.RawExtension{Raw: []byte(`{"type":"object","required":["proceed"],"properties":{"proceed":{"type":"boolean"}}}`)}
+			Expect(admin.Create(ctx, task)).To(Succeed())
+		}
+		task := func(name string) api.HumanTaskStatus {
+			GinkgoHelper()
+			task := &api.HumanTask{}
+			Expect(admin.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: name}, task)).To(Succeed())
+			return task.Status
+		}
+		ask("go-on")
+		ask("give-up")
+
+		By("an answer that does not fit")
+		c := w.as(alice, "answer", "go-on", "--field", "proceed=sesame").gives(command.ExitVerdict)
+		Expect(c.stdout.String()).To(And(HavePrefix("refused: the answer is not accepted: proceed: type"), Not(ContainSubstring("sesame"))))
+		By("somebody who may not")
+		w.as(bob, "answer", "go-on", "--field-json", "proceed=true").gives(command.ExitVerdict)
+
+		By("an answer with a member of null")
+		c = w.as(alice, "answer", "go-on", "--field-json", "proceed=true", "--field-json", "note=null").gives(command.ExitOK)
+		Expect(c.stdout.String()).To(Equal("answered task go-on as alice\n"))
+		Expect(task("go-on").Answer.Raw).To(MatchJSON(`{"proceed":true,"note":null}`))
+		Expect(task("go-on").AnsweredBy.Username).To(Equal("alice"))
+
+		By("another answer")
+		refused := w.as(root, "answer", "go-on", "--answer", `{"proceed":false}`, "-o", "json").gives(command.ExitVerdict).value()
+		Expect(refused).To(And(HaveKeyWithValue("task", "go-on"), HaveKeyWithValue("refused", HaveKeyWithValue("code", BeEquivalentTo(409)))))
+
+		By("a failure")
+		given := w.as(alice, "answer", "give-up", "--failure", "no time", "-o", "json").gives(command.ExitOK).value()
+		Expect(given).To(Equal(map[string]any{"task": "give-up", "run": "", "phase": "Failed", "answeredBy": "alice", "resume": false}))
+		Expect(task("give-up").Failure.Reason).To(Equal("no time"))
+		Expect(w.as(alice, "answer", "gone", "--failure", "x").gives(command.ExitUsage).stderr.String()).To(ContainSubstring("there is no task gone"))
 	})
 })
