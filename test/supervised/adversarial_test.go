@@ -86,6 +86,7 @@ func replies(when string, reply any) string {
 func (c cast) planner() string {
 	book := says("Write a handoff", "The handoff: say that all is well.") + replies("Review the plan below", c.planVerdict) +
 		replies("Review the pull request below", c.verdict)
+	var assessments []string
 	for _, gate := range gates {
 		assessment := map[string]any{
 			"requiresUser": false, "assessment": "Nothing to choose.", "question": "Shall this go on?",
@@ -96,9 +97,9 @@ func (c cast) planner() string {
 				assessment["requiresUser"] = true
 			}
 		}
-		book += replies("must be involved to "+gate, assessment)
+		assessments = append(assessments, replies("must be involved to "+gate, assessment))
 	}
-	return book
+	return book + strings.Join(assessments, "")
 }
 
 func (c cast) implementor() string {

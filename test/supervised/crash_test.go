@@ -18,10 +18,6 @@ import (
 )
 
 var _ = Describe("Whatever happens to the operator, a supervised run", Label("crash"), func() {
-	It("supervised 15: asks once, claims once and publishes once", func(ctx SpecContext) {
-		explores(ctx, crash.Sampled(12), crash.Faults()...)
-	}, NodeTimeout(time.Hour))
-
 	It("supervised 14: takes every step once while two managers carry it", func(ctx SpecContext) {
 		explores(ctx, 1, crash.Twins)
 	}, NodeTimeout(10*time.Minute))
