@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +12,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/changeset"
+	"github.com/apitomy/axiom-operator/internal/definition"
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/expression"
 	"github.com/apitomy/axiom-operator/internal/turns"
@@ -53,12 +53,13 @@ func (d *runDefinition) judge() *runVerdict {
 		}
 	}
 	flow := d.engine.Workflow()
+	supervised, needsGit := definition.UsesSupervised(flow)
 	for _, node := range flow.Nodes() {
 		if len(node.ID()) > maxRunID {
 			return refuseRun(api.ReasonInvalidDefinition, "a node id is longer than %d bytes", maxRunID)
 		}
-		if isSupervisedOnly(node) {
-			return refuseRun(api.ReasonInvalidDefinition, "SUPERVISED_ONLY: node %q needs a run that is defined in Git", node.ID())
+		if needsGit && node.ID() == supervised {
+			return refuseRun(api.ReasonInvalidDefinition, definition.CodeSupervisedOnly+": node %q needs a run that is defined in Git", node.ID())
 		}
 	}
 	for _, edge := range flow.Edges() {
@@ -67,13 +68,6 @@ func (d *runDefinition) judge() *runVerdict {
 		}
 	}
 	return nil
-}
-
-// isSupervisedOnly tells whether a node needs what only runs from Git have:
-// components and built-in actions, whose names have a dot.
-func isSupervisedOnly(node workflow.Node) bool {
-	return node.Kind() == workflow.KindComponent ||
-		node.Kind() == workflow.KindAction && strings.Contains(runActionType(node.Config()), ".")
 }
 
 // runActionType is the name of the action type that an action node wants.

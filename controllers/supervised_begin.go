@@ -37,7 +37,7 @@ func (r *SupervisedRunReconciler) begin(ctx context.Context, run *api.WorkflowRu
 		p.stalled, p.stalledMessage = api.ReasonStatusLost, "the run has children but its status is gone; it does not start over"
 		return 0, r.commit(ctx, p)
 	}
-	if len(run.Spec.Git.Commit) != len(zeroCommit) {
+	if !workspace.IsCommitID(run.Spec.Git.Commit) {
 		return 0, r.end(ctx, p, api.RunFailed, api.ReasonInvalidDefinition, workspace.CodeObjectFormatUnsupported+": this version reads repositories of the object format sha1")
 	}
 	bundle, err := r.admit(ctx, run)
@@ -54,9 +54,6 @@ func (r *SupervisedRunReconciler) begin(ctx context.Context, run *api.WorkflowRu
 	}
 	return 0, r.start(ctx, p)
 }
-
-// zeroCommit has the length of ids that can be read.
-const zeroCommit = "0000000000000000000000000000000000000000"
 
 // hasChildren tells whether a run that says nothing of itself has begun before.
 func (r *SupervisedRunReconciler) hasChildren(ctx context.Context, run *api.WorkflowRun) (bool, error) {

@@ -128,7 +128,7 @@ func (r *SupervisedRunReconciler) mark(ctx context.Context, p *supervisedPass, i
 	if err := r.keepObservation(ctx, p, intent, absent); err != nil {
 		return 0, err
 	}
-	return 0, r.commitIntents(ctx, p)
+	return 0, r.commit(ctx, p)
 }
 
 // keepObservation retains what a create starts from.
@@ -151,7 +151,7 @@ const mutationTimeout = 30 * time.Second
 func (r *SupervisedRunReconciler) isStillUncertain(ctx context.Context, p *supervisedPass, intent *api.RunIntent, now metav1.Time) (time.Duration, error) {
 	if intent.AbsentSince == nil {
 		intent.AbsentSince, intent.Reason = &now, string(effect.ReasonUncertain)
-		if err := r.commitIntents(ctx, p); err != nil {
+		if err := r.commit(ctx, p); err != nil {
 			return 0, err
 		}
 	}
@@ -230,7 +230,7 @@ func (r *SupervisedRunReconciler) unavailable(ctx context.Context, p *supervised
 	if intent.Reason != string(reason) {
 		intent.Reason = string(reason)
 		intent.Attempts++
-		if err := r.commitIntents(ctx, p); err != nil {
+		if err := r.commit(ctx, p); err != nil {
 			return served{}, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/definition"
 	"github.com/apitomy/axiom-operator/internal/effect"
 	"github.com/apitomy/axiom-operator/internal/fragment"
 	"github.com/apitomy/axiom-operator/internal/workspace"
@@ -22,7 +23,8 @@ const (
 // maxRepositories is how many a run may open.
 const maxRepositories = 8
 
-var workspaceName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+// shortName is what a run may call its repositories, worktrees and sessions.
+var shortName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // A localAction works on the run's Git objects. It returns its outputs, and what
 // its receipt tells besides.
@@ -31,27 +33,28 @@ type localAction func(ctx context.Context, p *supervisedPass, request *actionReq
 // localActions by type.
 func (r *SupervisedRunReconciler) localActions() map[string]localAction {
 	return map[string]localAction{
-		"repository.open":   r.openRepository,
-		"worktree.open":     r.openWorktree,
-		"git.switch":        r.switchBranch,
-		"files.glob":        globFiles,
-		"files.read":        readFiles,
-		"git.add":           addFiles,
-		"git.commit":        commitFiles,
-		"fragment.evaluate": r.evaluateFragment,
+		definition.ActionRepositoryOpen:   r.openRepository,
+		definition.ActionWorktreeOpen:     r.openWorktree,
+		definition.ActionGitSwitch:        r.switchBranch,
+		definition.ActionFilesGlob:        globFiles,
+		definition.ActionFilesRead:        readFiles,
+		definition.ActionGitAdd:           addFiles,
+		definition.ActionGitCommit:        commitFiles,
+		definition.ActionFragmentEvaluate: r.evaluateFragment,
 	}
 }
 
-func checkWorkspaceName(name string) error {
-	if !workspaceName.MatchString(name) {
-		return &effect.Failure{Code: effect.CodeInputContract, Message: "input name: must match " + workspaceName.String()}
+// checkName holds an input against what a run may call things.
+func checkName(input, name string) error {
+	if !shortName.MatchString(name) {
+		return &effect.Failure{Code: effect.CodeInputContract, Message: "input " + input + ": must match " + shortName.String()}
 	}
 	return nil
 }
 
 func (r *SupervisedRunReconciler) openRepository(ctx context.Context, p *supervisedPass, request *actionRequest) (outputs, receipt map[string]any, err error) {
 	name, url, base := request.text("name"), request.text("url"), request.text("base")
-	if err := checkWorkspaceName(name); err != nil {
+	if err := checkName("name", name); err != nil {
 		return nil, nil, err
 	}
 	secret, err := secretOf(p.run, request.Credentials)
@@ -92,7 +95,7 @@ func (r *SupervisedRunReconciler) openRepository(ctx context.Context, p *supervi
 		Name: name, Fingerprint: locator.Fingerprint(), ObjectFormat: workspace.ObjectFormat, Commit: resolved.Commit, Base: resolved.Branch, Origin: &ref,
 	}
 	p.workspace.Repositories = append(p.workspace.Repositories, opened)
-	return repositoryOutput(opened), map[string]any{"decision": "performed"}, nil
+	return repositoryOutput(opened), map[string]any{"decision": decisionPerformed}, nil
 }
 
 func listRemote(ctx context.Context, remote *workspace.Remote) (*workspace.Listing, error) {
@@ -104,7 +107,7 @@ func listRemote(ctx context.Context, remote *workspace.Remote) (*workspace.Listi
 // adoptRepository takes the repository of that name as it is if it was opened
 // with equal inputs.
 func (r *SupervisedRunReconciler) adoptRepository(ctx context.Context, p *supervisedPass, kept *api.WorkspaceRepository, wanted repositoryOrigin) (outputs, receipt map[string]any, err error) {
-	_, origin, err := r.remoteOf(ctx, p.run, kept)
+	origin, err := r.originOf(ctx, p.run, kept)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +125,7 @@ func repositoryOutput(opened api.WorkspaceRepository) map[string]any {
 
 func (r *SupervisedRunReconciler) openWorktree(ctx context.Context, p *supervisedPass, request *actionRequest) (outputs, receipt map[string]any, err error) {
 	name, branch := request.text("name"), request.text("branch")
-	if err := checkWorkspaceName(name); err != nil {
+	if err := checkName("name", name); err != nil {
 		return nil, nil, err
 	}
 	kept, err := p.repository(request.named("repository"))
@@ -149,7 +152,7 @@ func (r *SupervisedRunReconciler) openWorktree(ctx context.Context, p *supervise
 	keepRepository(kept, repository)
 	tree := api.WorkspaceTree(opened)
 	p.workspace.Worktrees = append(p.workspace.Worktrees, tree)
-	return worktreeOutput(tree), map[string]any{"decision": "performed", "after": asJSON(tree)}, nil
+	return worktreeOutput(tree), map[string]any{"decision": decisionPerformed, "after": asJSON(tree)}, nil
 }
 
 // startOf finds the commit that a branch starts at, and has its objects at hand.
@@ -157,7 +160,7 @@ func (r *SupervisedRunReconciler) startOf(ctx context.Context, p *supervisedPass
 	if known, found := gitRepository(*kept).FindBranch(branch); found {
 		return known.Start, r.addBase(ctx, p, kept, known.Start)
 	}
-	remote, _, err := r.remoteOf(ctx, p.run, kept)
+	remote, err := r.remoteOf(ctx, p.run, kept)
 	if err != nil {
 		return "", err
 	}
@@ -173,15 +176,11 @@ func (r *SupervisedRunReconciler) startOf(ctx context.Context, p *supervisedPass
 }
 
 func (r *SupervisedRunReconciler) switchBranch(ctx context.Context, p *supervisedPass, request *actionRequest) (outputs, receipt map[string]any, err error) {
-	tree, err := p.worktree(request.named("worktree"))
+	tree, kept, err := p.branchOf(request)
 	if err != nil {
 		return nil, nil, err
 	}
 	before, branch := *tree, request.text("branch")
-	kept, err := p.repository(tree.Repository)
-	if err != nil {
-		return nil, nil, err
-	}
 	if err := p.objects.CheckClean(workspace.Worktree(*tree)); err != nil {
 		return nil, nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -16,7 +15,6 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
-	"github.com/apitomy/axiom-operator/internal/effect"
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/reply"
 	"github.com/apitomy/axiom-operator/internal/turns"
@@ -28,8 +26,6 @@ const (
 	// and sessions.
 	promptNamePart = 36
 )
-
-var promptSessionName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // supervisedName is the name of a session or turn of a run.
 func supervisedName(run *api.WorkflowRun, about string) string {
@@ -45,8 +41,10 @@ func supervisedTurnName(run *api.WorkflowRun, activation string, repair int32) s
 // name means one agent for the whole run.
 func (r *SupervisedRunReconciler) chooseSession(p *supervisedPass, intent *api.RunIntent, request *actionRequest) *engine.Failure {
 	name, agent := request.text("session"), request.text("agent")
-	if !promptSessionName.MatchString(name) {
-		return &engine.Failure{Phase: engine.PhaseInputResolution, Code: effect.CodeInputContract, Message: "input session: must match " + promptSessionName.String()}
+	if err := checkName("session", name); err != nil {
+		failure := asFailure(err)
+		failure.Phase = engine.PhaseInputResolution
+		return failure
 	}
 	for _, known := range p.sessions {
 		if known.Name != name {

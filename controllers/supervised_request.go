@@ -19,8 +19,6 @@ import (
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
-const actionPrompt = "agent.prompt"
-
 // requestValues are a JSON object that keeps its integers.
 type requestValues map[string]any
 
@@ -171,7 +169,7 @@ func (r *SupervisedRunReconciler) intendAction(ctx context.Context, p *supervise
 	if failure := p.fix(&intent, request); failure != nil {
 		return failure, nil
 	}
-	if action.Action == actionPrompt {
+	if action.Action == definition.ActionAgentPrompt {
 		if failure := r.chooseSession(p, &intent, request); failure != nil {
 			return failure, nil
 		}
@@ -198,20 +196,16 @@ func (r *SupervisedRunReconciler) intend(ctx context.Context, p *supervisedPass,
 func (p *supervisedPass) fix(intent *api.RunIntent, request *actionRequest) *engine.Failure {
 	intent.Key = intent.Activation
 	switch request.Action {
-	case "repository.open", "worktree.open":
+	case definition.ActionRepositoryOpen, definition.ActionWorktreeOpen:
 		intent.Key = request.text("name")
-	case actionPush, actionPullRequest:
-		tree, err := p.worktree(request.named("worktree"))
-		if err != nil {
-			return asFailure(err)
-		}
-		kept, err := p.repository(tree.Repository)
+	case definition.ActionGitPush, definition.ActionPullRequestUpsert:
+		tree, kept, err := p.branchOf(request)
 		if err != nil {
 			return asFailure(err)
 		}
 		request.Head = tree.Head
 		intent.Key = kept.Fingerprint + " refs/heads/" + tree.Branch
-	case actionIssue:
+	case definition.ActionIssueUpsert:
 		intent.Key = content.Digest([]byte(request.text("tracker"))) + " " + truncate(request.text("key"), maxIssueKey)
 	}
 	return nil

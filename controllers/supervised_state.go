@@ -222,11 +222,6 @@ func (r *SupervisedRunReconciler) commit(ctx context.Context, p *supervisedPass)
 	return nil
 }
 
-// commitIntents writes how far effects have come.
-func (r *SupervisedRunReconciler) commitIntents(ctx context.Context, p *supervisedPass) error {
-	return r.commit(ctx, p)
-}
-
 func (r *SupervisedRunReconciler) announce(p *supervisedPass, committed *api.WorkflowRun) {
 	r.runs().announce(p.run, committed)
 	if p.seenResumes && committed.Status.Phase == api.RunSuspended && p.run.Status.ObservedResumeRequests < committed.Status.ObservedResumeRequests {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/definition"
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/frames"
 )
@@ -66,7 +67,7 @@ func (p *supervisedPass) waitsFor() []string {
 			waits = append(waits, "task "+intent.Task+" (answered)")
 		case intent.Action == intentTask:
 			waits = append(waits, "task "+intent.Task)
-		case intent.Action == actionPrompt:
+		case intent.Action == definition.ActionAgentPrompt:
 			waits = append(waits, "prompt")
 		case intent.Reason != "":
 			waits = append(waits, fmt.Sprintf("%s (%s)", intent.Action, intent.Reason))

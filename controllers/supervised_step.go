@@ -13,6 +13,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/definition"
 	"github.com/apitomy/axiom-operator/internal/effect"
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/frames"
@@ -325,7 +326,7 @@ func (r *SupervisedRunReconciler) serve(ctx context.Context, p *supervisedPass, 
 	if err != nil {
 		return served{}, err
 	}
-	if request.Action == actionPrompt {
+	if request.Action == definition.ActionAgentPrompt {
 		return r.servePrompt(ctx, p, intent, request)
 	}
 	local := r.localActions()[request.Action]

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -124,7 +125,7 @@ func (r *SupervisedRunReconciler) checkIdentity(ctx context.Context, p *supervis
 	if err != nil {
 		return nil, err
 	}
-	if digest != p.run.Status.Definition.Digest || !sameDescriptor(recorded, p.run.Status.Definition.Descriptor) {
+	if digest != p.run.Status.Definition.Digest || !apiequality.Semantic.DeepEqual(recorded, p.run.Status.Definition.Descriptor) {
 		return changed("the bundle is not the one that was pinned"), nil
 	}
 	entries, err := r.wholeHistory(ctx, p.run)
@@ -143,12 +144,6 @@ func (r *SupervisedRunReconciler) checkIdentity(ctx context.Context, p *supervis
 		}
 	}
 	return nil, nil
-}
-
-func sameDescriptor(a, b *api.GitDescriptor) bool {
-	left, errLeft := json.Marshal(a)
-	right, errRight := json.Marshal(b)
-	return errors.Join(errLeft, errRight) == nil && string(left) == string(right)
 }
 
 // wholeHistory reads all entries, pages included, newest page first.
@@ -207,7 +202,7 @@ func (r *SupervisedRunReconciler) refuseDefinition(ctx context.Context, p *super
 	set.set(api.ConditionAccepted, metav1.ConditionFalse, verdict.reason, verdict.message)
 	refused := p.run.DeepCopy()
 	refused.Status = *status
-	if !sameConditions(p.run.Status.Conditions, status.Conditions) {
+	if !apiequality.Semantic.DeepEqual(p.run.Status.Conditions, status.Conditions) {
 		if err := r.Client.Status().Update(ctx, refused); err != nil {
 			return 0, fmt.Errorf("update run status: %w", err)
 		}
@@ -220,10 +215,4 @@ func (r *SupervisedRunReconciler) refuseDefinition(ctx context.Context, p *super
 		}
 	}
 	return min(max(since, firstVerify), lastVerify), nil
-}
-
-func sameConditions(a, b []metav1.Condition) bool {
-	left, errLeft := json.Marshal(a)
-	right, errRight := json.Marshal(b)
-	return errors.Join(errLeft, errRight) == nil && string(left) == string(right)
 }

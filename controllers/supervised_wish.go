@@ -7,6 +7,7 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
+	"github.com/apitomy/axiom-operator/internal/definition"
 	"github.com/apitomy/axiom-operator/internal/effect"
 	"github.com/apitomy/axiom-operator/internal/forge"
 	"github.com/apitomy/axiom-operator/internal/remotes"
@@ -23,42 +24,31 @@ const (
 // checked before any credential is read.
 func (r *SupervisedRunReconciler) effectOf(ctx context.Context, p *supervisedPass, request *actionRequest) (effect.Effect, error) {
 	switch request.Action {
-	case actionPush:
+	case definition.ActionGitPush:
 		return r.pushOf(ctx, p, request)
-	case actionPullRequest:
+	case definition.ActionPullRequestUpsert:
 		return r.pullRequestOf(ctx, p, request)
-	case "pullRequest.reviews":
+	case definition.ActionPullRequestReviews:
 		return r.evidenceOf(ctx, p, request, forge.KindReviews)
-	case "pullRequest.comments":
+	case definition.ActionPullRequestComments:
 		return r.evidenceOf(ctx, p, request, forge.KindComments)
-	case "pullRequest.checks":
+	case definition.ActionPullRequestChecks:
 		return r.evidenceOf(ctx, p, request, forge.KindChecks)
-	case "issue.read":
+	case definition.ActionIssueRead:
 		return r.issueOf(ctx, p, request)
-	case actionIssue:
+	case definition.ActionIssueUpsert:
 		return r.filedIssueOf(ctx, p, request)
-	case "http.fetch":
+	case definition.ActionHTTPFetch:
 		return r.fetchOf(ctx, p, request)
 	}
 	return nil, &effect.Failure{Code: "ACTION_CONTRACT", Message: "the action is unknown"}
 }
 
-// Actions whose receipts the run keeps for later ones.
-const (
-	actionPush        = "git.push"
-	actionPullRequest = "pullRequest.upsert"
-	actionIssue       = "issue.upsert"
-)
-
 // upsertOutputs name the outputs of actions that say how they came about.
-var upsertOutputs = map[string]string{actionPush: "push", actionPullRequest: "pullRequest", actionIssue: "issue"}
+var upsertOutputs = map[string]string{definition.ActionGitPush: "push", definition.ActionPullRequestUpsert: "pullRequest", definition.ActionIssueUpsert: "issue"}
 
 func (r *SupervisedRunReconciler) pushOf(ctx context.Context, p *supervisedPass, request *actionRequest) (effect.Effect, error) {
-	tree, err := p.worktree(request.named("worktree"))
-	if err != nil {
-		return nil, err
-	}
-	kept, err := p.repository(tree.Repository)
+	tree, kept, err := p.branchOf(request)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +56,7 @@ func (r *SupervisedRunReconciler) pushOf(ctx context.Context, p *supervisedPass,
 	if err != nil {
 		return nil, err
 	}
-	_, origin, err := r.remoteOf(ctx, p.run, kept)
+	origin, err := r.originOf(ctx, p.run, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -83,18 +73,14 @@ func (r *SupervisedRunReconciler) pushOf(ctx context.Context, p *supervisedPass,
 }
 
 func (r *SupervisedRunReconciler) pullRequestOf(ctx context.Context, p *supervisedPass, request *actionRequest) (effect.Effect, error) {
-	tree, err := p.worktree(request.named("worktree"))
-	if err != nil {
-		return nil, err
-	}
-	kept, err := p.repository(tree.Repository)
+	tree, kept, err := p.branchOf(request)
 	if err != nil {
 		return nil, err
 	}
 	if err := isPushed(p, tree); err != nil {
 		return nil, err
 	}
-	_, origin, err := r.remoteOf(ctx, p.run, kept)
+	origin, err := r.originOf(ctx, p.run, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +129,7 @@ func (r *SupervisedRunReconciler) baseOf(ctx context.Context, p *supervisedPass,
 	if kept.Base != "" {
 		return kept.Base, nil
 	}
-	remote, _, err := r.remoteOf(ctx, p.run, kept)
+	remote, err := r.remoteOf(ctx, p.run, kept)
 	if err != nil {
 		return "", err
 	}
@@ -274,7 +260,7 @@ func (r *SupervisedRunReconciler) fetchOf(ctx context.Context, p *supervisedPass
 // noteRemote keeps of a receipt what later actions look for.
 func noteRemote(p *supervisedPass, request *actionRequest, outputs map[string]any) {
 	switch request.Action {
-	case actionPush:
+	case definition.ActionGitPush:
 		tree, err := p.worktree(request.named("worktree"))
 		if err != nil {
 			return
@@ -284,7 +270,7 @@ func noteRemote(p *supervisedPass, request *actionRequest, outputs map[string]an
 			return old.Repository == push.Repository && old.Ref == push.Ref
 		})
 		p.workspace.Pushes = append(p.workspace.Pushes, push)
-	case actionIssue:
+	case definition.ActionIssueUpsert:
 		issue, _ := outputs["issue"].(map[string]any)
 		number, _ := issue["number"].(int64)
 		filed := api.FiledIssue{Tracker: content.Digest([]byte(request.text("tracker"))), Key: request.text("key"), Number: number}

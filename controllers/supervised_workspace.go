@@ -85,7 +85,7 @@ func (r *SupervisedRunReconciler) addBase(ctx context.Context, p *supervisedPass
 	if p.objects.bases[key] != nil {
 		return nil
 	}
-	remote, _, err := r.remoteOf(ctx, p.run, repository)
+	remote, err := r.remoteOf(ctx, p.run, repository)
 	if err != nil {
 		return err
 	}
@@ -107,19 +107,29 @@ func (r *SupervisedRunReconciler) fetchBase(ctx context.Context, p *supervisedPa
 	return nil
 }
 
-// remoteOf is the way to a repository that the run opened.
-func (r *SupervisedRunReconciler) remoteOf(ctx context.Context, run *api.WorkflowRun, repository *api.WorkspaceRepository) (*workspace.Remote, repositoryOrigin, error) {
+// originOf is how a repository that the run opened is reached.
+func (r *SupervisedRunReconciler) originOf(ctx context.Context, run *api.WorkflowRun, repository *api.WorkspaceRepository) (repositoryOrigin, error) {
 	var origin repositoryOrigin
 	err := r.runs().readContent(ctx, run.Namespace, repository.Origin, func(data []byte) error { return json.Unmarshal(data, &origin) })
 	if err != nil {
-		return nil, origin, fmt.Errorf("read origin of repository %s: %w", repository.Name, err)
+		return origin, fmt.Errorf("read origin of repository %s: %w", repository.Name, err)
+	}
+	return origin, nil
+}
+
+// remoteOf is the way to a repository that the run opened, with the credentials it
+// was opened with.
+func (r *SupervisedRunReconciler) remoteOf(ctx context.Context, run *api.WorkflowRun, repository *api.WorkspaceRepository) (*workspace.Remote, error) {
+	origin, err := r.originOf(ctx, run, repository)
+	if err != nil {
+		return nil, err
 	}
 	secret, err := secretOf(run, origin.Credentials)
 	if err != nil {
-		return nil, origin, err
+		return nil, err
 	}
 	remote, _, err := r.gitRemote(ctx, run, origin.URL, secret)
-	return remote, origin, err
+	return remote, err
 }
 
 func (r *SupervisedRunReconciler) readPack(ctx context.Context, run *api.WorkflowRun, pack api.WorkspacePack) ([]byte, error) {
@@ -178,7 +188,17 @@ func (p *supervisedPass) worktree(name string) (*api.WorkspaceTree, error) {
 	return nil, &effect.Failure{Code: codeWorktreeUnknown, Message: "input worktree: the run has no worktree of that name"}
 }
 
-// worktreesOf are all worktrees, as the workspace knows them.
+// branchOf is the worktree that an action is about, and its repository.
+func (p *supervisedPass) branchOf(request *actionRequest) (*api.WorkspaceTree, *api.WorkspaceRepository, error) {
+	tree, err := p.worktree(request.named("worktree"))
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := p.repository(tree.Repository)
+	return tree, kept, err
+}
+
+// worktrees are all worktrees, as the workspace knows them.
 func (p *supervisedPass) worktrees() []workspace.Worktree {
 	var all []workspace.Worktree
 	for _, tree := range p.workspace.Worktrees {
