@@ -37,20 +37,15 @@ func (s Scenario) rest(ctx context.Context, namespace string, want []any) ([]any
 	if want == nil {
 		looks = looksAtFirst
 	}
-	var look, last glimpse
-	same := 0
+	seen := gaze{want: want}
 	err := wait.PollUntilContextTimeout(ctx, lookEvery, patience, true, func(ctx context.Context) (bool, error) {
-		last, look = look, s.look(ctx, namespace)
-		switch {
-		case look.err != nil || want != nil && !cmp.Equal(want, look.objects):
-			same = 0
-		case look.versions != last.versions:
-			same = 1
-		default:
-			same++
+		// What time cut off shows nothing.
+		if look := s.look(ctx, namespace); ctx.Err() == nil {
+			seen.add(look)
 		}
-		return same >= looks, nil
+		return seen.same >= looks, nil
 	})
+	look := seen.last
 	switch {
 	case err == nil:
 		return look.objects, nil
@@ -62,6 +57,25 @@ func (s Scenario) rest(ctx context.Context, namespace string, want []any) ([]any
 		return look.objects, nil
 	}
 	return look.objects, errRestless
+}
+
+// gaze is how long a world has looked the same.
+type gaze struct {
+	want []any
+	last glimpse
+	same int
+}
+
+func (g *gaze) add(look glimpse) {
+	switch {
+	case look.err != nil || g.want != nil && !cmp.Equal(g.want, look.objects):
+		g.same = 0
+	case look.versions != g.last.versions:
+		g.same = 1
+	default:
+		g.same++
+	}
+	g.last = look
 }
 
 // glimpse is what one look at a world shows.
