@@ -80,6 +80,9 @@ type process struct {
 	w *world
 	// wrap looks at each request to the API server; may be nil.
 	wrap func(http.RoundTripper) http.RoundTripper
+	// isAlone says that no agent is asked: the gateway is not served, and two
+	// processes may run at a time.
+	isAlone bool
 }
 
 func (p process) run(ctx context.Context, cfg *rest.Config) error {
@@ -112,6 +115,10 @@ func (p process) options() operator.Options {
 		URL: "https://" + p.w.address + "/api/v1", CA: keeper.CA, Namespace: "axiom-system",
 		PodLabels: map[string]string{"control-plane": "controller-manager"}, Port: 8443,
 	}
+	serves := p.w.address
+	if p.isAlone {
+		serves = ""
+	}
 	return operator.Options{
 		Username: testenv.OperatorUser,
 		Sessions: controllers.SessionOptions{
@@ -125,7 +132,7 @@ func (p process) options() operator.Options {
 			SupervisedOptions: controllers.SupervisedOptions{Remotes: types.NamespacedName{Namespace: p.w.namespace, Name: "axiom-remotes"}, Workers: 4},
 			CacheDir:          p.w.cache, CacheBytes: 1 << 30, Authorities: p.w.git.Authority,
 		},
-		GatewayAddress: p.w.address,
+		GatewayAddress: serves,
 		GetCertificate: keeper.GetCertificate,
 	}
 }
