@@ -70,14 +70,28 @@ func Serve(ctx context.Context, config Config) error {
 		said:      make(map[acp.SessionId][]utterance),
 	}
 	defer agent.closeBoxes()
-	agent.conn = acp.NewAgentSideConnection(agent, out, config.In)
+	in := &heldReader{r: config.In, open: make(chan struct{})}
+	agent.conn = acp.NewAgentSideConnection(agent, out, in)
 	agent.conn.SetLogger(slog.New(slog.NewTextHandler(config.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	close(in.open)
 	select {
 	case <-agent.conn.Done():
 		return nil
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// heldReader holds the first message back until the connection is complete: the
+// library answers messages before the call that makes a connection has returned.
+type heldReader struct {
+	r    io.Reader
+	open chan struct{}
+}
+
+func (h *heldReader) Read(p []byte) (int, error) {
+	<-h.open
+	return h.r.Read(p)
 }
 
 // sharedWriter keeps raw texts from getting into the middle of messages.
