@@ -160,12 +160,12 @@ func (r *WorkflowRunReconciler) gatherReplies(ctx context.Context, state *runSta
 func (r *WorkflowRunReconciler) readReply(ctx context.Context, turn *api.Turn) (agentReply, error) {
 	text := turn.Status.Reply
 	var contract action.Contract
-	err := r.readContent(ctx, turn.Namespace, turn.Status.ReplyRef, func(data []byte) error {
+	err := r.store().readContent(ctx, turn.Namespace, turn.Status.ReplyRef, func(data []byte) error {
 		text = string(data)
 		return nil
 	})
 	if err == nil {
-		err = r.readContent(ctx, turn.Namespace, turn.Spec.Prompt.Contract, func(data []byte) error { return json.Unmarshal(data, &contract) })
+		err = r.store().readContent(ctx, turn.Namespace, turn.Spec.Prompt.Contract, func(data []byte) error { return json.Unmarshal(data, &contract) })
 	}
 	if isBeyondRepair(err) {
 		failure := invalidResult("the reply, or what it had to be, is lost")
@@ -175,17 +175,6 @@ func (r *WorkflowRunReconciler) readReply(ctx context.Context, turn *api.Turn) (
 		return agentReply{}, err
 	}
 	return judgeReply(contract, text, turn.Spec.Prompt.Repair), nil
-}
-
-func (r *WorkflowRunReconciler) readContent(ctx context.Context, namespace string, ref *api.ContentRef, use func([]byte) error) error {
-	if ref == nil {
-		return nil
-	}
-	data, err := r.contents().Get(ctx, namespace, ref.Digest)
-	if err != nil {
-		return err
-	}
-	return use(data)
 }
 
 // judgeReply reads a reply to the prompt, or to a request to repair the one before.
@@ -285,7 +274,7 @@ func (r *WorkflowRunReconciler) createAgent(ctx context.Context, state *runState
 		return err
 	}
 	refusal := failChild(engine.PhaseExecutorLookup, codeInvalidActionType, "the API server refused the action's agent session")
-	if _, err := r.create(ctx, run, session, refusal); err != nil {
+	if _, err := r.store().create(ctx, run, session, refusal); err != nil {
 		return err
 	}
 	contract := action.Contract{Outputs: actionType.Outputs}
@@ -365,7 +354,7 @@ type promptTexts struct {
 }
 
 func (r *WorkflowRunReconciler) createTurn(ctx context.Context, run *api.WorkflowRun, branch *api.ActiveBranch, repair int32, texts promptTexts) error {
-	message, err := r.contents().Put(ctx, run, []byte(texts.message))
+	message, err := r.store().contents().Put(ctx, run, []byte(texts.message))
 	if err != nil {
 		return err
 	}
@@ -375,7 +364,7 @@ func (r *WorkflowRunReconciler) createTurn(ctx context.Context, run *api.Workflo
 		if err != nil {
 			return fmt.Errorf("encode contract: %w", err)
 		}
-		stored, err := r.contents().Put(ctx, run, data)
+		stored, err := r.store().contents().Put(ctx, run, data)
 		if err != nil {
 			return err
 		}
@@ -392,7 +381,7 @@ func (r *WorkflowRunReconciler) createTurn(ctx context.Context, run *api.Workflo
 		},
 	}
 	turn.Name = runTurnName(run, branch.Activation, branch.Attempt, repair)
-	_, err = r.create(ctx, run, turn, failChild(engine.PhaseExecution, codeAgentError, "the API server refused the prompt"))
+	_, err = r.store().create(ctx, run, turn, failChild(engine.PhaseExecution, codeAgentError, "the API server refused the prompt"))
 	return err
 }
 

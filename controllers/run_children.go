@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/action"
@@ -161,7 +160,7 @@ func (r *WorkflowRunReconciler) createChild(ctx context.Context, state *runState
 	if state.now.Before(runMoment(branch.NotBefore)) {
 		return nil // the live run is at a later attempt
 	}
-	input, err := r.loadInput(ctx, run, branch)
+	input, err := r.store().loadInput(ctx, run, branch)
 	if err != nil {
 		return err
 	}
@@ -180,51 +179,8 @@ func (r *WorkflowRunReconciler) createTask(ctx context.Context, state *runState,
 	if err != nil {
 		return failChild(engine.PhaseExecution, codeTaskFailed, "the task cannot be made: %v", err)
 	}
-	_, err = r.create(ctx, run, task, failChild(engine.PhaseExecution, codeTaskFailed, "the API server refused the task"))
+	_, err = r.store().create(ctx, run, task, failChild(engine.PhaseExecution, codeTaskFailed, "the API server refused the task"))
 	return err
-}
-
-// create makes a child and returns what is stored. One that is there already
-// is as good if it is the run's own. What the API server will never take
-// becomes the refusal.
-func (r *WorkflowRunReconciler) create(ctx context.Context, run *api.WorkflowRun, child client.Object, refusal error) (client.Object, error) {
-	err := r.Client.Create(ctx, child)
-	switch {
-	case err == nil:
-		return child, nil
-	case apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err):
-		return nil, refused(refusal, err)
-	case !apierrors.IsAlreadyExists(err):
-		return nil, fmt.Errorf("create %s: %w", child.GetName(), err)
-	}
-	stored, err := r.stored(ctx, child)
-	if err != nil {
-		return nil, err
-	}
-	if !metav1.IsControlledBy(stored, run) {
-		return nil, failChild(engine.PhaseExecution, codeNameTaken, "%s exists and is not of this run", child.GetName())
-	}
-	return stored, nil
-}
-
-// stored reads the object of the same kind and name from the API server.
-func (r *WorkflowRunReconciler) stored(ctx context.Context, like client.Object) (client.Object, error) {
-	kind, err := apiutil.GVKForObject(like, r.Client.Scheme())
-	if err != nil {
-		return nil, fmt.Errorf("name kind of %s: %w", like.GetName(), err)
-	}
-	object, err := r.Client.Scheme().New(kind)
-	if err != nil {
-		return nil, fmt.Errorf("make %s: %w", kind.Kind, err)
-	}
-	stored, isObject := object.(client.Object)
-	if !isObject {
-		return nil, fmt.Errorf("make %s: it is no object", kind.Kind)
-	}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(like), stored); err != nil {
-		return nil, fmt.Errorf("read %s: %w", like.GetName(), err)
-	}
-	return stored, nil
 }
 
 // refused adds to a refusal which fields were at fault, without their values.
@@ -268,7 +224,7 @@ func (r *WorkflowRunReconciler) createAttempt(ctx context.Context, state *runSta
 	if err := r.closeOff(ctx, run, refusal); err != nil {
 		return err
 	}
-	if _, err := r.create(ctx, run, given, refusal); err != nil {
+	if _, err := r.store().create(ctx, run, given, refusal); err != nil {
 		return err
 	}
 	hash, err := r.createToken(ctx, run, branch, refusal)
@@ -277,7 +233,7 @@ func (r *WorkflowRunReconciler) createAttempt(ctx context.Context, state *runSta
 	}
 	pod := attemptPod(run, branch, actionType, r.Options)
 	pod.Annotations[api.AnnotationTokenHash] = hash
-	_, err = r.create(ctx, run, pod, refusal)
+	_, err = r.store().create(ctx, run, pod, refusal)
 	return err
 }
 
@@ -294,7 +250,7 @@ func (r *WorkflowRunReconciler) closeOff(ctx context.Context, run *api.WorkflowR
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("look at network policy: %w", err)
 	}
-	_, err = r.create(ctx, run, policy, refusal)
+	_, err = r.store().create(ctx, run, policy, refusal)
 	return err
 }
 
@@ -305,7 +261,7 @@ func (r *WorkflowRunReconciler) createToken(ctx context.Context, run *api.Workfl
 	if err != nil {
 		return "", fmt.Errorf("make attempt token: %w", err)
 	}
-	stored, err := r.create(ctx, run, attemptSecret(run, branch, value, r.Options.Gateway.CA()), refusal)
+	stored, err := r.store().create(ctx, run, attemptSecret(run, branch, value, r.Options.Gateway.CA()), refusal)
 	if err != nil {
 		return "", err
 	}

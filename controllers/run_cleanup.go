@@ -84,7 +84,7 @@ func (r *WorkflowRunReconciler) cleanUp(ctx context.Context, state *runState, co
 	left := leftovers(live, state.children)
 	var errs []error
 	for _, task := range left.tasks {
-		errs = append(errs, r.closeTask(ctx, live, task, metav1.NewTime(state.now).Rfc3339Copy()))
+		errs = append(errs, r.store().closeTask(ctx, live, task, metav1.NewTime(state.now).Rfc3339Copy()))
 	}
 	for _, session := range left.agents {
 		errs = append(errs, r.stopAgent(ctx, session))
@@ -93,21 +93,6 @@ func (r *WorkflowRunReconciler) cleanUp(ctx context.Context, state *runState, co
 		errs = append(errs, r.endAttempt(ctx, live, state.children, name))
 	}
 	return left.none(), errors.Join(errs...)
-}
-
-func (r *WorkflowRunReconciler) closeTask(ctx context.Context, run *api.WorkflowRun, task *api.HumanTask, now metav1.Time) error {
-	closing := task.DeepCopy()
-	closing.Status.Closed = &api.TaskClosed{Reason: api.CloseCancelled, Message: closeMessage(run), At: now}
-	humantask.Observe(task, &closing.Status, now.Time)
-	err := r.Client.Status().Update(ctx, closing)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		// Somebody was faster; what they did brings the run here again.
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("close task %s: %w", task.Name, err)
-	}
-	return nil
 }
 
 // closeMessage tells people why nobody needs their answer any more.

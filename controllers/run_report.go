@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -18,7 +19,7 @@ import (
 // report tells of a commit, after it: people by an Event and the log, machines
 // by metrics and spans. All name places and codes, no values.
 func (r *WorkflowRunReconciler) report(ctx context.Context, before, after *api.WorkflowRun, closed []engine.Entry) {
-	r.announce(before, after)
+	announceRun(r.Recorder, before, after)
 	r.Metrics.committed(before, after, closed)
 	r.logCommit(ctx, before, after, closed)
 	if r.Tracing != nil {
@@ -26,11 +27,11 @@ func (r *WorkflowRunReconciler) report(ctx context.Context, before, after *api.W
 	}
 }
 
-// announce tells people of what they should notice of a run: that it began, that
+// announceRun tells people of what they should notice of a run: that it began, that
 // it ended and how, and that it can get no further. What it asks of them is a
 // task of its own.
-func (r *WorkflowRunReconciler) announce(before, after *api.WorkflowRun) {
-	if r.Recorder == nil {
+func announceRun(recorder events.EventRecorder, before, after *api.WorkflowRun) {
+	if recorder == nil {
 		return
 	}
 	switch {
@@ -40,11 +41,11 @@ func (r *WorkflowRunReconciler) announce(before, after *api.WorkflowRun) {
 			kind = corev1.EventTypeWarning
 		}
 		note := "run is " + string(after.Status.Phase) + atFailure(after)
-		r.Recorder.Eventf(after, nil, kind, string(after.Status.Phase), "Finish", "%s", truncate(note, maxRunNote))
+		recorder.Eventf(after, nil, kind, string(after.Status.Phase), "Finish", "%s", truncate(note, maxRunNote))
 	case before.Status.StartedAt == nil && after.Status.StartedAt != nil:
-		r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, "Started", "Start", "run has started")
+		recorder.Eventf(after, nil, corev1.EventTypeNormal, "Started", "Start", "run has started")
 	case isStatusLost(after) && !isStatusLost(before):
-		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, api.ReasonStatusLost, "Stop", "run has children but its status is gone")
+		recorder.Eventf(after, nil, corev1.EventTypeWarning, api.ReasonStatusLost, "Stop", "run has children but its status is gone")
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/content"
 	"github.com/apitomy/axiom-operator/internal/engine"
-	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
 // runShelf decides which values of a status stay in it and which are kept
@@ -137,65 +136,5 @@ func runStoredValues(status *api.WorkflowRunStatus) map[string]api.ValueRef {
 // hydrate puts the values that are kept outside back into an instance, which
 // is changed in place. References are gone from it afterwards.
 func (r *WorkflowRunReconciler) hydrate(ctx context.Context, run *api.WorkflowRun, in *engine.Instance) error {
-	return r.hydrateInstance(ctx, run, run.Status.Instance, in)
-}
-
-// hydrateInstance does so for one of a run's instances, of which stored is what its
-// status has.
-func (r *WorkflowRunReconciler) hydrateInstance(ctx context.Context, run *api.WorkflowRun, stored *api.RunInstance, in *engine.Instance) error {
-	for _, key := range slices.Sorted(maps.Keys(in.ContextRefs)) {
-		var value any
-		if err := r.loadValue(ctx, run.Namespace, in.ContextRefs[key].Digest, &value); err != nil {
-			return fmt.Errorf("load context key %q: %w", key, err)
-		}
-		in.Context[key] = value
-	}
-	in.ContextRefs = nil
-	for i := range in.ActiveBranches {
-		branch := &stored.ActiveBranches[i]
-		if branch.InputRef == nil {
-			continue
-		}
-		input, err := r.loadInput(ctx, run, branch)
-		if err != nil {
-			return err
-		}
-		in.ActiveBranches[i].Input = input
-	}
-	return nil
-}
-
-// loadInput returns the resolved input of an open activation.
-func (r *WorkflowRunReconciler) loadInput(ctx context.Context, run *api.WorkflowRun, branch *api.ActiveBranch) (engine.Values, error) {
-	var value any
-	switch {
-	case branch.InputRef != nil:
-		if err := r.loadValue(ctx, run.Namespace, branch.InputRef.Digest, &value); err != nil {
-			return nil, fmt.Errorf("load input of %s: %w", branch.Activation, err)
-		}
-	case branch.Input != nil:
-		var err error
-		if value, err = jsonvalue.Decode(branch.Input.Raw); err != nil {
-			return nil, fmt.Errorf("decode input of %s: %w", branch.Activation, err)
-		}
-	}
-	input, _ := value.(map[string]any)
-	return input, nil
-}
-
-func (r *WorkflowRunReconciler) loadValue(ctx context.Context, namespace, digest string, into *any) error {
-	data, err := r.contents().Get(ctx, namespace, digest)
-	if isBeyondRepair(err) {
-		return &lostValueError{digest: digest, cause: err}
-	}
-	if err != nil {
-		return err
-	}
-	*into, err = jsonvalue.Decode(data)
-	return err
-}
-
-// contents is the store of values; it must not read from a cache.
-func (r *WorkflowRunReconciler) contents() content.Store {
-	return content.Store{Client: runLiveClient{Client: r.Client, live: r.Live}}
+	return r.store().hydrateInstance(ctx, run, run.Status.Instance, in)
 }

@@ -104,7 +104,7 @@ func (r *SupervisedRunReconciler) end(ctx context.Context, p *supervisedPass, ph
 	if err := r.Client.Status().Update(ctx, committed); err != nil {
 		return fmt.Errorf("update run status: %w", err)
 	}
-	r.runs().announce(p.run, committed)
+	announceRun(r.Recorder, p.run, committed)
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (r *SupervisedRunReconciler) retain(ctx context.Context, p *supervisedPass)
 		return err
 	}
 	for _, source := range p.bundle.Sources() {
-		ref, err := r.runs().contents().Put(ctx, p.run, source.Content)
+		ref, err := r.store().contents().Put(ctx, p.run, source.Content)
 		if err != nil {
 			return err
 		}

@@ -201,9 +201,9 @@ func (r *SupervisedRunReconciler) rest(ctx context.Context, run *api.WorkflowRun
 	return 0, nil
 }
 
-// runs has what is done for supervised runs as for all others.
-func (r *SupervisedRunReconciler) runs() *WorkflowRunReconciler {
-	return &WorkflowRunReconciler{Client: r.Client, Live: r.Live, Clock: r.Clock, Recorder: r.Recorder, Expressions: r.Expressions}
+// store keeps what runs have in objects of their own.
+func (r *SupervisedRunReconciler) store() runStore {
+	return runStore{client: r.Client, live: r.Live}
 }
 
 func (r *SupervisedRunReconciler) tell(run *api.WorkflowRun, kind, reason, action, note string) {

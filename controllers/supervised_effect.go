@@ -137,7 +137,7 @@ func (r *SupervisedRunReconciler) keepObservation(ctx context.Context, p *superv
 	if err != nil {
 		return err
 	}
-	ref, err := r.runs().contents().Put(ctx, p.run, data)
+	ref, err := r.store().contents().Put(ctx, p.run, data)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func (r *SupervisedRunReconciler) openRepository(ctx context.Context, p *supervi
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode origin: %w", err)
 	}
-	ref, err := r.runs().contents().Put(ctx, p.run, origin)
+	ref, err := r.store().contents().Put(ctx, p.run, origin)
 	if err != nil {
 		return nil, nil, err
 	}

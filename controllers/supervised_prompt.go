@@ -118,7 +118,7 @@ func (r *SupervisedRunReconciler) promptTurn(ctx context.Context, p *supervisedP
 
 func (r *SupervisedRunReconciler) replyOf(ctx context.Context, turn *api.Turn) (string, error) {
 	text := turn.Status.Reply
-	err := r.runs().readContent(ctx, turn.Namespace, turn.Status.ReplyRef, func(data []byte) error {
+	err := r.store().readContent(ctx, turn.Namespace, turn.Status.ReplyRef, func(data []byte) error {
 		text = string(data)
 		return nil
 	})
@@ -140,7 +140,7 @@ func (r *SupervisedRunReconciler) ask(ctx context.Context, p *supervisedPass, in
 	if err := r.mayMutate(ctx, p); err != nil {
 		return served{}, err
 	}
-	message, err := r.runs().contents().Put(ctx, p.run, []byte(texts.message))
+	message, err := r.store().contents().Put(ctx, p.run, []byte(texts.message))
 	if err != nil {
 		return served{}, err
 	}
@@ -150,7 +150,7 @@ func (r *SupervisedRunReconciler) ask(ctx context.Context, p *supervisedPass, in
 		if err != nil {
 			return served{}, fmt.Errorf("encode contract: %w", err)
 		}
-		stored, err := r.runs().contents().Put(ctx, p.run, data)
+		stored, err := r.store().contents().Put(ctx, p.run, data)
 		if err != nil {
 			return served{}, err
 		}
@@ -166,7 +166,7 @@ func (r *SupervisedRunReconciler) ask(ctx context.Context, p *supervisedPass, in
 			},
 		},
 	}
-	_, err = r.runs().create(ctx, p.run, turn, failChild(engine.PhaseExecution, codeAgentError, "the API server refused the prompt"))
+	_, err = r.store().create(ctx, p.run, turn, failChild(engine.PhaseExecution, codeAgentError, "the API server refused the prompt"))
 	if err == nil {
 		countTurn(p.sessions, intent.Session)
 	}
@@ -200,7 +200,7 @@ func (r *SupervisedRunReconciler) ensureSession(ctx context.Context, p *supervis
 		Spec:       api.AgentSessionSpec{TemplateRef: api.LocalRef{Name: agent}, RunRef: &api.LocalRef{Name: p.run.Name}, Role: api.RolePrompt},
 	}
 	session.Annotations = nil
-	_, err = r.runs().create(ctx, p.run, session, failChild(engine.PhaseExecution, codeAgentError, "the API server refused the agent's session"))
+	_, err = r.store().create(ctx, p.run, session, failChild(engine.PhaseExecution, codeAgentError, "the API server refused the agent's session"))
 	if impossible, isImpossible := asChildError(err); isImpossible {
 		return &impossible.failure, nil
 	}

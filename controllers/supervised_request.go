@@ -183,7 +183,7 @@ func (r *SupervisedRunReconciler) intend(ctx context.Context, p *supervisedPass,
 	if err != nil {
 		return err
 	}
-	ref, err := r.runs().contents().Put(ctx, p.run, data)
+	ref, err := r.store().contents().Put(ctx, p.run, data)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (r *SupervisedRunReconciler) gate(value any) *engine.Failure {
 func (r *SupervisedRunReconciler) readRequest(ctx context.Context, run *api.WorkflowRun, intent *api.RunIntent) (*actionRequest, error) {
 	var request actionRequest
 	ref := intent.Request
-	err := r.runs().readContent(ctx, run.Namespace, &ref, func(data []byte) error { return json.Unmarshal(data, &request) })
+	err := r.store().readContent(ctx, run.Namespace, &ref, func(data []byte) error { return json.Unmarshal(data, &request) })
 	if isBeyondRepair(err) {
 		return nil, &lostValueError{digest: ref.Digest, cause: err}
 	}

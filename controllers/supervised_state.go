@@ -125,7 +125,7 @@ func (r *SupervisedRunReconciler) loadInstance(ctx context.Context, run *api.Wor
 	if err != nil {
 		return in, err
 	}
-	return in, r.runs().hydrateInstance(ctx, run, stored, &in)
+	return in, r.store().hydrateInstance(ctx, run, stored, &in)
 }
 
 func (r *SupervisedRunReconciler) loadCall(ctx context.Context, run *api.WorkflowRun, stored *api.RunCallState) (frames.CallState, error) {
@@ -133,7 +133,7 @@ func (r *SupervisedRunReconciler) loadCall(ctx context.Context, run *api.Workflo
 	var err error
 	switch {
 	case stored.StateRef != nil:
-		err = r.runs().loadValue(ctx, run.Namespace, stored.StateRef.Digest, &value)
+		err = r.store().loadValue(ctx, run.Namespace, stored.StateRef.Digest, &value)
 	case stored.State != nil:
 		value, err = jsonvalue.Decode(stored.State.Raw)
 	}
@@ -204,7 +204,7 @@ func (r *SupervisedRunReconciler) commit(ctx context.Context, p *supervisedPass)
 		return nil
 	}
 	for _, digest := range slices.Sorted(maps.Keys(pending)) {
-		if _, err := r.runs().contents().Put(ctx, p.run, pending[digest]); err != nil {
+		if _, err := r.store().contents().Put(ctx, p.run, pending[digest]); err != nil {
 			return err
 		}
 	}
@@ -223,7 +223,7 @@ func (r *SupervisedRunReconciler) commit(ctx context.Context, p *supervisedPass)
 }
 
 func (r *SupervisedRunReconciler) announce(p *supervisedPass, committed *api.WorkflowRun) {
-	r.runs().announce(p.run, committed)
+	announceRun(r.Recorder, p.run, committed)
 	if p.seenResumes && committed.Status.Phase == api.RunSuspended && p.run.Status.ObservedResumeRequests < committed.Status.ObservedResumeRequests {
 		r.tell(committed, "Normal", "NothingToResume", "Resume", "no answer is there to go on with")
 	}

@@ -89,7 +89,7 @@ func fingerprintOf(run *api.WorkflowRun, activation string, request taskRequest)
 func (r *SupervisedRunReconciler) readTaskRequest(ctx context.Context, run *api.WorkflowRun, intent *api.RunIntent) (taskRequest, error) {
 	var request taskRequest
 	ref := intent.Request
-	err := r.runs().readContent(ctx, run.Namespace, &ref, func(data []byte) error { return json.Unmarshal(data, &request) })
+	err := r.store().readContent(ctx, run.Namespace, &ref, func(data []byte) error { return json.Unmarshal(data, &request) })
 	if isBeyondRepair(err) {
 		err = &lostValueError{digest: ref.Digest, cause: err}
 	}
@@ -239,7 +239,7 @@ func (r *SupervisedRunReconciler) voidTasks(ctx context.Context, run *api.Workfl
 	var errs []error
 	for i := range tasks.Items {
 		if task := &tasks.Items[i]; metav1.IsControlledBy(task, run) && humantask.IsOpen(task) {
-			errs = append(errs, r.runs().closeTask(ctx, run, task, metav1.NewTime(r.Clock.Now()).Rfc3339Copy()))
+			errs = append(errs, r.store().closeTask(ctx, run, task, metav1.NewTime(r.Clock.Now()).Rfc3339Copy()))
 		}
 	}
 	return errors.Join(errs...)

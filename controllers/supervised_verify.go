@@ -101,7 +101,7 @@ func (r *SupervisedRunReconciler) retained(ctx context.Context, run *api.Workflo
 	}
 	var sources []definition.Source
 	for _, kept := range run.Status.Definition.Sources {
-		data, err := r.runs().contents().Get(ctx, run.Namespace, kept.Digest)
+		data, err := r.store().contents().Get(ctx, run.Namespace, kept.Digest)
 		if isBeyondRepair(err) {
 			return nil, changed("the retained source of " + kept.Path + " is gone or was changed"), nil
 		}
@@ -150,7 +150,7 @@ func (r *SupervisedRunReconciler) checkIdentity(ctx context.Context, p *supervis
 func (r *SupervisedRunReconciler) wholeHistory(ctx context.Context, run *api.WorkflowRun) ([]api.HistoryEntry, error) {
 	entries := run.Status.History.Entries
 	for name := run.Status.History.Page; name != ""; {
-		data, err := r.runs().contents().Named(ctx, run.Namespace, name)
+		data, err := r.store().contents().Named(ctx, run.Namespace, name)
 		if isBeyondRepair(err) {
 			return nil, &lostValueError{digest: name, cause: err}
 		}

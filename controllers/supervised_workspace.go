@@ -110,7 +110,7 @@ func (r *SupervisedRunReconciler) fetchBase(ctx context.Context, p *supervisedPa
 // originOf is how a repository that the run opened is reached.
 func (r *SupervisedRunReconciler) originOf(ctx context.Context, run *api.WorkflowRun, repository *api.WorkspaceRepository) (repositoryOrigin, error) {
 	var origin repositoryOrigin
-	err := r.runs().readContent(ctx, run.Namespace, repository.Origin, func(data []byte) error { return json.Unmarshal(data, &origin) })
+	err := r.store().readContent(ctx, run.Namespace, repository.Origin, func(data []byte) error { return json.Unmarshal(data, &origin) })
 	if err != nil {
 		return origin, fmt.Errorf("read origin of repository %s: %w", repository.Name, err)
 	}
@@ -135,7 +135,7 @@ func (r *SupervisedRunReconciler) remoteOf(ctx context.Context, run *api.Workflo
 func (r *SupervisedRunReconciler) readPack(ctx context.Context, run *api.WorkflowRun, pack api.WorkspacePack) ([]byte, error) {
 	var whole []byte
 	for _, part := range pack.Parts {
-		data, err := r.runs().contents().Get(ctx, run.Namespace, part.Digest)
+		data, err := r.store().contents().Get(ctx, run.Namespace, part.Digest)
 		if isBeyondRepair(err) {
 			return nil, fmt.Errorf("%w: %w", workspace.ErrDamaged, err)
 		}
@@ -156,7 +156,7 @@ func (r *SupervisedRunReconciler) keepObjects(ctx context.Context, p *supervised
 	}
 	var kept api.WorkspacePack
 	for part := range slices.Chunk(pack, maxPackPart) {
-		ref, err := r.runs().contents().Put(ctx, p.run, part)
+		ref, err := r.store().contents().Put(ctx, p.run, part)
 		if err != nil {
 			return err
 		}

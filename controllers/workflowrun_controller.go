@@ -278,7 +278,7 @@ func (r *WorkflowRunReconciler) commit(ctx context.Context, state *runState, pla
 		return state.run, nil
 	}
 	for _, data := range pending {
-		if _, err := r.contents().Put(ctx, state.run, data); err != nil {
+		if _, err := r.store().contents().Put(ctx, state.run, data); err != nil {
 			return nil, err
 		}
 	}
@@ -347,4 +347,9 @@ func (c runLiveClient) Get(ctx context.Context, key types.NamespacedName, obj cl
 // List reads objects from the API server.
 func (c runLiveClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return c.live.List(ctx, list, opts...)
+}
+
+// store keeps what runs have in objects of their own.
+func (r *WorkflowRunReconciler) store() runStore {
+	return runStore{client: r.Client, live: r.Live}
 }
