@@ -92,9 +92,16 @@ func CacheOptions() cache.Options {
 	}}
 }
 
-// ClientOptions keep Secrets out of every cache.
+// fieldOwner names the operator where objects tell who set their fields, whatever
+// the program is called.
+const fieldOwner = "axiom-operator"
+
+// ClientOptions keep Secrets out of every cache, and name who writes.
 func ClientOptions() client.Options {
-	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
+	return client.Options{
+		Cache:      &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}},
+		FieldOwner: fieldOwner,
+	}
 }
 
 // Setup adds controllers, gateway and admission to a manager.
@@ -109,7 +116,7 @@ func SetupLoops(mgr ctrl.Manager, options Options) error {
 	}
 	expressions := expression.NewCache()
 	direct, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), FieldOwner: fieldOwner,
 	})
 	if err != nil {
 		return fmt.Errorf("create direct client: %w", err)
