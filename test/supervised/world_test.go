@@ -237,7 +237,10 @@ func show(v any) string {
 // checkpoint is the one open task of a suspended run.
 func (w *world) checkpoint(run *api.WorkflowRun) *api.HumanTask {
 	GinkgoHelper()
-	w.reaches(run, api.RunSuspended)
+	sees(w, run, func(g Gomega, run *api.WorkflowRun) {
+		g.Expect(run.Status.Phase).To(Equal(api.RunSuspended), "%s", show(run.Status))
+		g.Expect(run.Status.ObservedResumeRequests).To(Equal(run.Spec.ResumeRequests), "a resume is under way")
+	})
 	Expect(run.Status.Intents).To(HaveLen(1), "%s", show(run.Status))
 	task := &api.HumanTask{ObjectMeta: w.meta(run.Status.Intents[0].Task)}
 	Expect(admin.Get(w.ctx, client.ObjectKeyFromObject(task), task)).To(Succeed())
