@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -107,17 +108,21 @@ func replies(when string, reply any) string {
 // planner is the book of the agent that contradicts, and that judges whether a
 // person is needed.
 func (c cast) planner() string {
-	book := says("Write a handoff", "The handoff: say that all is well.")
+	var book strings.Builder
+	book.WriteString(says("Write a handoff", "The handoff: say that all is well."))
 	for _, review := range c.plans {
-		book += replies("Review the plan below", review)
+		book.WriteString(replies("Review the plan below", review))
 	}
 	for _, review := range c.changes {
-		book += replies("Review the pull request below", review)
+		book.WriteString(replies("Review the pull request below", review))
 	}
 	for _, gate := range gates {
-		book += strings.Repeat(replies("must be involved to "+gate, c.assessment(gate)), 5)
+		book.WriteString(strings.Repeat(replies("must be involved to "+gate, c.assessment(gate)), 5))
 	}
-	return book
+	for _, gate := range slices.Sorted(maps.Keys(c.assesses)) {
+		book.WriteString(strings.Repeat(replies("What is wrong:", c.assesses[gate]), 2))
+	}
+	return book.String()
 }
 
 func (c cast) assessment(gate string) any {
@@ -132,16 +137,16 @@ func (c cast) assessment(gate string) any {
 
 // implementor is the book of the agent that plans and implements: it observes once.
 func (c cast) implementor() string {
-	var book string
+	var book strings.Builder
 	for round := range c.plans {
-		book += says("Plan the implementation", fmt.Sprintf("Plan %d: add health.md.", round+1))
+		book.WriteString(says("Plan the implementation", fmt.Sprintf("Plan %d: add health.md.", round+1)))
 	}
-	book += strings.Repeat(says("has not passed its review", "I shall do better."), len(c.plans)+len(c.changes))
-	book += replies(`null: nothing yet\):\s+null`, observation())
-	for round := range c.changes {
-		book += replies("Implement the plan below", c.proposal(round))
+	book.WriteString(strings.Repeat(says("has not passed its review", "I shall do better."), len(c.plans)+len(c.changes)))
+	book.WriteString(replies(`null: nothing yet\):\s+null`, observation()))
+	for round := range max(len(c.changes), len(c.proposes)) {
+		book.WriteString(replies("Implement the plan below|What is wrong:", c.proposal(round)))
 	}
-	return book
+	return book.String()
 }
 
 func observation() map[string]any {

@@ -254,6 +254,13 @@ func (w *world) answers(task *api.HumanTask, answer string) {
 	Expect(err).NotTo(HaveOccurred(), out)
 }
 
+// unable tells that a person cannot answer.
+func (w *world) unable(task *api.HumanTask, why string) {
+	GinkgoHelper()
+	out, err := bob.kubectl.Run(w.ctx, "", "-n", w.namespace, "patch", "humantask", task.Name, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(`{"status":{"failure":{"reason":%q}}}`, why))
+	Expect(err).NotTo(HaveOccurred(), out)
+}
+
 // resumes asks for a resume as bob.
 func (w *world) resumes(run *api.WorkflowRun) {
 	GinkgoHelper()
