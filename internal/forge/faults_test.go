@@ -151,6 +151,17 @@ func TestLateListsShowAbsence(t *testing.T) {
 	f.want(next, effect.Compatible, "")
 }
 
+func TestIssuesAreFoundByTheClockOfASlowForge(t *testing.T) {
+	f := onGitHub(t)
+	f.world.(*github).server.SetTime(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
+	w := f.finding("leak")
+	w.Since = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	if err := w.Perform(t.Context(), f.want(w, effect.Absent, "")); err != nil {
+		t.Fatal(err)
+	}
+	f.want(w, effect.Compatible, "")
+}
+
 func TestRowsThatGiteaKeepsPeopleFrom(t *testing.T) {
 	f := onGitHub(t)
 	g := f.world.(*github)

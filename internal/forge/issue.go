@@ -20,6 +20,11 @@ import (
 // CodeLabelUnknown is of a label that a tracker lacks. Labels are not made.
 const CodeLabelUnknown = "LABEL_UNKNOWN"
 
+// clockSkew is how far a forge's clock may be behind the cluster's. An issue that is
+// left out by it would be made a second time; one that is listed in vain costs only
+// its line.
+const clockSkew = 24 * time.Hour
+
 // IssueRead reads one issue. The result is {issue: {url, number, title, body, state, labels, assignee}}.
 type IssueRead struct {
 	read
@@ -37,7 +42,8 @@ type Issue struct {
 	Address Address
 	// RunUID and Key name the issue, whatever its title.
 	RunUID, Key string
-	// Since is when the run was created: no issue of it is older.
+	// Since is when the run was created, by the cluster's clock: no issue of it is
+	// older.
 	Since time.Time
 	// Known is the number of an earlier receipt for the key; 0: none.
 	Known       int64
@@ -160,7 +166,7 @@ func (w *Issue) marked(ctx context.Context) ([]issue, error) {
 		}
 		return []issue{i}, nil
 	}
-	query := url.Values{"state": {"all"}, "since": {w.Since.UTC().Format(time.RFC3339)}}
+	query := url.Values{"state": {"all"}, "since": {w.Since.Add(-clockSkew).UTC().Format(time.RFC3339)}}
 	if w.Address.Forge.Provider == remotes.ProviderGitea {
 		query.Set("type", "issues")
 	}
