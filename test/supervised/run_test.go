@@ -117,10 +117,10 @@ ${{ context.material }}
 
 var publishing = map[string]string{"flows/start.md": publish, "flows/Gate.md": gate}
 
-func (w *world) publishes(name, text string) *api.WorkflowRun {
+func (w *world) publishes(name, text string, change ...func(*api.WorkflowRun)) *api.WorkflowRun {
 	GinkgoHelper()
 	w.project.Commit("main", map[string]gitserver.FileSpec{"README.md": {Content: "# App\n"}})
-	return w.starts(name, w.defines(publishing), map[string]any{"repository": w.project.URL, "text": text})
+	return w.starts(name, w.defines(publishing), map[string]any{"repository": w.project.URL, "text": text}, change...)
 }
 
 var _ = Describe("A supervised run", func() {
