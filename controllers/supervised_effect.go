@@ -285,6 +285,12 @@ func (s *supervisedPerformed) missed(uid types.UID, activation string) int {
 	return s.change(performedKey{uid, activation}, func(e *performedEffect) { e.missed++ }).missed - 1
 }
 
+func (s *supervisedPerformed) isSent(uid types.UID, activation string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[performedKey{uid, activation}].isSent
+}
+
 func (s *supervisedPerformed) take(uid types.UID, activation string) (effect.Observation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
