@@ -262,4 +262,3 @@ func (k *claimKiller) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return response, err
 }
-
