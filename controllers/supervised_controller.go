@@ -32,6 +32,8 @@ type SupervisedOptions struct {
 	Remotes types.NamespacedName
 	// Workers carry so many runs at a time, their effects included; 0: one.
 	Workers int
+	// Leadership is read again before anything leaves for a remote.
+	Leadership Leadership
 }
 
 // SupervisedRunReconciler carries runs that are defined in Git. It pins and

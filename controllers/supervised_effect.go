@@ -159,13 +159,18 @@ func (r *SupervisedRunReconciler) isStillUncertain(ctx context.Context, p *super
 	return min(max(left, 0), firstRetry), nil
 }
 
-// mayMutate re-reads the run before something leaves that cannot be taken back.
+// mayMutate re-reads run and lease before something leaves that cannot be taken
+// back: who no longer leads may not have learned of it yet.
 func (r *SupervisedRunReconciler) mayMutate(ctx context.Context, p *supervisedPass) error {
 	isLive, err := isFresh(ctx, r.Live, p.run)
 	if err != nil {
 		return err
 	}
-	if !isLive || ctx.Err() != nil {
+	isLeading, err := r.Options.Leadership.isHeld(ctx, r.Live, r.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if !isLive || !isLeading || ctx.Err() != nil {
 		return errSuperseded
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,11 +89,16 @@ func serve(ctx context.Context, opts *options) error {
 	if err := keeper.Ensure(ctx); err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(config, opts.manager(keeper))
+	lock, leadership, err := opts.lock(config)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, opts.manager(keeper, lock))
 	if err != nil {
 		return fmt.Errorf("create manager: %w", err)
 	}
 	settings := opts.operator(keeper)
+	settings.Supervised.Leadership = leadership
 	if opts.authorities != "" {
 		if settings.Supervised.Authorities, err = os.ReadFile(opts.authorities); err != nil {
 			return fmt.Errorf("read authorities of remotes: %w", err)
@@ -130,7 +136,7 @@ func (o *options) keeper(direct client.Client) *servingcert.Keeper {
 	}
 }
 
-func (o *options) manager(keeper *servingcert.Keeper) ctrl.Options {
+func (o *options) manager(keeper *servingcert.Keeper, lock resourcelock.Interface) ctrl.Options {
 	http1 := func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }
 	return ctrl.Options{
 		Scheme: operator.NewScheme(),
@@ -146,11 +152,11 @@ func (o *options) manager(keeper *servingcert.Keeper) ctrl.Options {
 				config.GetCertificate = keeper.GetCertificate
 			}},
 		}),
-		HealthProbeBindAddress:        o.probeAddress,
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "axiom-operator",
-		LeaderElectionNamespace:       o.namespace,
-		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:              o.probeAddress,
+		LeaderElection:                      o.leaderElect,
+		LeaderElectionResourceLockInterface: lock,
+		RenewDeadline:                       new(renewDeadline),
+		LeaderElectionReleaseOnCancel:       true,
 	}
 }
 

@@ -83,6 +83,8 @@ type process struct {
 	// isAlone says that no agent is asked: the gateway is not served, and two
 	// processes may run at a time.
 	isAlone bool
+	// leadership is the lease that it is to hold; the zero value: none.
+	leadership controllers.Leadership
 }
 
 func (p process) run(ctx context.Context, cfg *rest.Config) error {
@@ -129,7 +131,9 @@ func (p process) options() operator.Options {
 			Gateway: gateway, PullPolicy: corev1.PullNever, StartTimeout: 5 * time.Minute,
 		},
 		Supervised: operator.SupervisedOptions{
-			SupervisedOptions: controllers.SupervisedOptions{Remotes: types.NamespacedName{Namespace: p.w.namespace, Name: "axiom-remotes"}, Workers: 4},
+			SupervisedOptions: controllers.SupervisedOptions{
+				Remotes: types.NamespacedName{Namespace: p.w.namespace, Name: "axiom-remotes"}, Workers: 4, Leadership: p.leadership,
+			},
 			CacheDir:          p.w.cache, CacheBytes: 1 << 30, Authorities: p.w.git.Authority,
 		},
 		GatewayAddress: serves,
