@@ -182,9 +182,18 @@ type hub struct {
 	commit string
 }
 
-// newHub is in operation and has a forge whose pages are at the Git server's address, as they are where
-// one program serves both.
+// newHub is in operation.
 func newHub(ctx context.Context) *hub {
+	GinkgoHelper()
+	h := idleHub(ctx)
+	h.settles()
+	h.operate()
+	return h
+}
+
+// idleHub has neither node nor operator yet. The pages of its forge are at the Git server's address, as they
+// are where one program serves both.
+func idleHub(ctx context.Context) *hub {
 	GinkgoHelper()
 	w := newWorld(ctx)
 	h := &hub{world: w, forge: forgedouble.Start(GinkgoTB())}
@@ -211,8 +220,6 @@ func newHub(ctx context.Context) *hub {
 		"README.md": {Content: "# App\n"}, "AGENTS.md": {Content: "Be brief.\n"}, "docs/AGENTS.md": {Content: "Write in English.\n"},
 	})
 	h.commit = w.defines(shipped())
-	w.settles()
-	w.operate()
 	return h
 }
 
