@@ -122,10 +122,13 @@ func (r *SupervisedRunReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	again, err := r.carry(ctx, stored)
-	if isSuperseded(err) {
+	switch {
+	case isSuperseded(err):
 		return ctrl.Result{RequeueAfter: soon}, nil
+	case err != nil:
+		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: again}, err
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
 // soon is when a pass that somebody else overtook starts over.
