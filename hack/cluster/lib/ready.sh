@@ -2,7 +2,7 @@
 # The parts of the node, and how to see from outside that each one works: by what it is
 # there for, where that can be asked.
 
-readonly COMPONENTS=(etcd kube-apiserver containerd kube-controller-manager kube-scheduler kubelet kube-proxy)
+readonly COMPONENTS=(etcd kube-apiserver containerd kube-controller-manager kube-scheduler kubelet kube-proxy storage)
 
 # component_ready COMPONENT
 component_ready() {
@@ -14,6 +14,7 @@ component_ready() {
 	kube-scheduler) port_open 127.0.0.1 "$PORT_SCHEDULER" ;;
 	kubelet) port_open "$NODE_IP" "$PORT_KUBELET" && node_is_ready ;;
 	kube-proxy) port_open 127.0.0.1 "$PORT_PROXY_HEALTH" && api_service_is_routed ;;
+	storage) admin get storageclass directories >/dev/null 2>&1 ;;
 	esac
 }
 
