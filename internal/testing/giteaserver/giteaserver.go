@@ -1,11 +1,10 @@
-// Package giteaserver runs a real Gitea for tests, the one that hack/forge/build makes: on a loopback address, with a
+// Package giteaserver runs a real Gitea for tests, the one that hack/forge/build makes and hack/forge/serve serves: with a
 // directory of its own, ended with the test.
 package giteaserver
 
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -37,153 +36,81 @@ type Server struct {
 	URL, API, Token string
 }
 
-// Start starts a server. root is the repository's directory. Without the program the test is skipped, unless AXIOM_FORGE is 1.
+// IsBuilt tells whether the program is there. root is the repository's directory.
+func IsBuilt(root string) bool {
+	_, err := os.Stat(filepath.Join(root, "bin", "forge", "gitea"))
+	return err == nil
+}
+
+// Start starts a server on the loopback address. Without the program the test is skipped, unless AXIOM_FORGE is 1.
 func Start(t testing.TB, root string) *Server {
 	t.Helper()
-	home, err := filepath.Abs(filepath.Join(root, "bin", "forge"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(home, "gitea")
-	if _, err := os.Stat(program); err != nil {
+	return StartOn(t, root, "127.0.0.1")
+}
+
+// StartOn is Start on another address of the machine.
+func StartOn(t testing.TB, root, address string) *Server {
+	t.Helper()
+	if !IsBuilt(root) {
 		if os.Getenv("AXIOM_FORGE") == "1" {
-			t.Fatalf("no forge: run hack/forge/build: %v", err)
+			t.Fatal("no forge: run hack/forge/build")
 		}
 		t.Skip("no forge: run hack/forge/build")
 	}
-	s, run, err := install(t, program, home)
+	host, err := freePort(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.start(t, run); err != nil {
+	s := &Server{URL: "http://" + host, API: "http://" + host + "/api/v1"}
+	if err := s.start(t, root, host); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// run makes a command of the program.
-type run func(arguments ...string) *exec.Cmd
-
-// install writes the configuration, and makes database, user and token.
-func install(t testing.TB, program, home string) (*Server, run, error) {
-	address, err := freeAddress(t.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	dir := t.TempDir()
-	config := filepath.Join(dir, "app.ini")
-	if err := os.WriteFile(config, []byte(configuration(dir, home, address)), 0o600); err != nil {
-		return nil, nil, fmt.Errorf("write configuration: %w", err)
-	}
-	command := func(arguments ...string) *exec.Cmd {
-		c := exec.Command(program, append([]string{"--config", config, "--work-path", dir}, arguments...)...) //nolint:gosec // The program is the test's own.
-		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT=true"}
-		c.Dir = dir
-		return c
-	}
-	password := "Pw1-" + rand.Text()
-	for _, arguments := range [][]string{
-		{"migrate"},
-		{"admin", "user", "create", "--username", User, "--password", password, "--email", User + "@example.com", "--admin", "--must-change-password=false"},
-	} {
-		if out, err := command(arguments...).CombinedOutput(); err != nil {
-			return nil, nil, fmt.Errorf("run %s: %w: %s", arguments[0], err, out)
-		}
-	}
-	token, err := command("admin", "user", "generate-access-token", "--username", User, "--scopes", "all", "--raw").Output()
-	if err != nil {
-		return nil, nil, fmt.Errorf("make token: %w", err)
-	}
-	lines := strings.Fields(string(token))
-	s := &Server{URL: "http://" + address, API: "http://" + address + "/api/v1", Token: lines[len(lines)-1]}
-	return s, command, nil
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+func freePort(ctx context.Context, address string) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return "", fmt.Errorf("find port: %w", err)
 	}
 	return listener.Addr().String(), listener.Close()
 }
 
-func configuration(dir, home, address string) string {
-	host, port, _ := net.SplitHostPort(address)
-	account := os.Getenv("USER")
-	if os.Getuid() == 0 || account == "" {
-		account = "root"
-	}
-	return fmt.Sprintf(`RUN_USER = %s
-RUN_MODE = prod
-[server]
-HTTP_ADDR = %s
-HTTP_PORT = %s
-ROOT_URL = http://%s/
-STATIC_ROOT_PATH = %s
-DISABLE_SSH = true
-OFFLINE_MODE = true
-[database]
-DB_TYPE = sqlite3
-PATH = %s
-[security]
-INSTALL_LOCK = true
-SECRET_KEY = %s
-PASSWORD_HASH_ALGO = pbkdf2$2
-[service]
-DISABLE_REGISTRATION = true
-[repository]
-ROOT = %s
-DEFAULT_BRANCH = main
-[log]
-LEVEL = Error
-[cron]
-ENABLED = false
-[indexer]
-ISSUE_INDEXER_TYPE = db
-[picture]
-DISABLE_GRAVATAR = true
-[session]
-PROVIDER = memory
-[actions]
-ENABLED = false
-[packages]
-ENABLED = false
-`, account, host, port, address, filepath.Join(home, "static"), filepath.Join(dir, "gitea.db"), rand.Text(), filepath.Join(dir, "repositories"))
-}
-
 // start runs the server until the test ends.
-func (s *Server) start(t testing.TB, command run) error {
-	web := command("web")
+func (s *Server) start(t testing.TB, root, host string) error {
+	directory := filepath.Join(t.TempDir(), "forge")
+	serve := exec.Command(filepath.Join(root, "hack", "forge", "serve"), directory, host) //nolint:gosec // The program is the repository's own.
 	var log bytes.Buffer
-	web.Stdout, web.Stderr = &log, &log
-	web.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := web.Start(); err != nil {
+	serve.Stdout, serve.Stderr = &log, &log
+	serve.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := serve.Start(); err != nil {
 		return fmt.Errorf("start forge: %w", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- web.Wait() }()
+	go func() { ended <- serve.Wait() }()
 	t.Cleanup(func() {
-		_ = web.Process.Signal(syscall.SIGTERM)
+		_ = serve.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
 		case <-time.After(endTimeout):
-			_ = web.Process.Kill()
+			_ = serve.Process.Kill()
 			<-ended
 		}
 		if t.Failed() {
 			t.Logf("forge: %s", &log)
 		}
 	})
-	return s.await(t.Context(), ended)
+	return s.await(t.Context(), filepath.Join(directory, "token"), ended)
 }
 
-func (s *Server) await(ctx context.Context, ended chan error) error {
+// await waits until the server answers who has its token.
+func (s *Server) await(ctx context.Context, token string, ended chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
-		if _, err := s.Call(ctx, http.MethodGet, "/version", nil); err == nil {
+		if s.answers(ctx, token) {
 			return nil
 		}
 		select {
@@ -195,6 +122,17 @@ func (s *Server) await(ctx context.Context, ended chan error) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// answers tells whether the server is there, and reads the token.
+func (s *Server) answers(ctx context.Context, token string) bool {
+	data, err := os.ReadFile(token) //nolint:gosec // The file is the test's own.
+	if err != nil {
+		return false
+	}
+	s.Token = strings.TrimSpace(string(data))
+	_, err = s.Call(ctx, http.MethodGet, "/user", nil)
+	return err == nil
 }
 
 // Call sends a request to the interface, as User, and reads the JSON of its answer. A status that is no success is an error.
