@@ -29,12 +29,16 @@ help: ## Show this help.
 demo: ## Bring up a cluster, install the operator and walk through its main job.
 	hack/demo/run
 
+.PHONY: demo-supervised
+demo-supervised: ## The same for a supervised run: from a request to a pull request on a real forge.
+	hack/demo/supervised/run
+
 .PHONY: demo-transcript
-demo-transcript: ## Run the demo and keep its output in docs/.
+demo-transcript: ## Run the demos and keep what they print in docs/.
 	hack/demo/transcript
 
 .PHONY: demo-clean
-demo-clean: ## Remove the demo's objects and the local cluster.
+demo-clean: ## Remove what the demos made, and the local cluster.
 	hack/demo/clean
 
 .PHONY: cluster-up

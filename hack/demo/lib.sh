@@ -22,6 +22,26 @@ step() {
 # say TEXT explains what happens, or what is waited for.
 say() { printf '%s\n' "$*" | fold -s -w 100 | sed 's/ *$//'; }
 
+# need PROGRAM WHAT notes a program that is missing, with what to install.
+missing=()
+need() { command -v "$1" >/dev/null || missing+=("$2"); }
+
+# prerequisites ends the demo if anything is missing.
+prerequisites() {
+  need go "go (1.26 or newer)"
+  need git git
+  need make make
+  if ! docker info >/dev/null 2>&1; then
+    [ "$(uname -s)" = Linux ] || missing+=("Docker, since this is not Linux")
+    [ "$(id -u)" -eq 0 ] || missing+=("root, to run a node without Docker")
+  fi
+  if [ ${#missing[@]} -gt 0 ]; then
+    printf 'missing: %s\n' "${missing[@]}" >&2
+    die "install what is missing, then run this again"
+  fi
+  say "go $(go env GOVERSION | sed s/go//), git and make are here."
+}
+
 die() {
   printf '%s%s%s\n' "$red" "$*" "$plain" >&2
   exit 1
