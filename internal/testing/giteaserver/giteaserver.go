@@ -194,3 +194,25 @@ func (s *Server) Commit(t testing.TB, repository, branch, path string) string {
 	sha, _ := commit["sha"].(string)
 	return sha
 }
+
+// Push makes a repository of User whose main branch has one commit with what a directory has. It returns the URL to clone.
+func (s *Server) Push(t testing.TB, name, directory string) string {
+	t.Helper()
+	at := s.URL + "/" + User + "/" + name + ".git"
+	scratch := t.TempDir()
+	if err := os.CopyFS(scratch, os.DirFS(directory)); err != nil {
+		t.Fatal(err)
+	}
+	login := base64.StdEncoding.EncodeToString([]byte(User + ":" + s.Token))
+	for _, arguments := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "Begin"}, {"push", "-q", at, "main"}} {
+		git := exec.CommandContext(t.Context(), "git", arguments...) //nolint:gosec // The arguments are the test's own.
+		git.Dir = scratch
+		git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "NO_PROXY=*", "no_proxy=*",
+			"GIT_AUTHOR_NAME="+User, "GIT_AUTHOR_EMAIL=axiom@example.com", "GIT_COMMITTER_NAME="+User, "GIT_COMMITTER_EMAIL=axiom@example.com",
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+login)
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v: %s", arguments[0], err, out)
+		}
+	}
+	return at
+}
