@@ -11,7 +11,6 @@ import (
 	"github.com/apitomy/axiom-operator/cli/source"
 	"github.com/apitomy/axiom-operator/cli/terminal"
 	"github.com/apitomy/axiom-operator/internal/form"
-	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
 type checkAnswer struct {
@@ -63,21 +62,13 @@ response schema turns nothing into anything. With neither any object will do.`, 
 		if err != nil {
 			return err
 		}
-		answer := checkAnswerOf(accept(spec, given.Value))
+		answer := checkAnswerOf(form.Admit(spec, given.Value))
 		if err := a.Show(answer); err != nil {
 			return err
 		}
 		return command.Verdict(answer.Valid)
 	}
 	return cmd
-}
-
-// accept makes the tests that admission makes of an answer.
-func accept(spec form.Spec, answer any) (map[string]any, []form.FieldError) {
-	if jsonvalue.Size(answer) > form.MaxAnswerBytes {
-		return nil, []form.FieldError{{Path: "answer", Rule: "size"}}
-	}
-	return form.Accept(spec, answer)
 }
 
 func checkAnswerOf(accepted map[string]any, errs []form.FieldError) checkAnswer {

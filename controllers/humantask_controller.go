@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/humantask"
 )
 
 // HumanTaskReconciler reports how far a task has come and closes it when its
@@ -86,8 +87,8 @@ func (r *HumanTaskReconciler) report(ctx context.Context, task *api.HumanTask, s
 
 func untilTaskExpires(task *api.HumanTask, status *api.HumanTaskStatus, now time.Time) time.Duration {
 	moments := runMoments{now: now}
-	if status.Phase == api.TaskAwaitingInput {
-		moments.add(taskExpiry(task))
+	if end, isLimited := humantask.Expiry(task); isLimited && status.Phase == api.TaskAwaitingInput {
+		moments.add(end)
 	}
 	return moments.until()
 }

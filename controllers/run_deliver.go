@@ -10,6 +10,7 @@ import (
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/engine"
 	"github.com/apitomy/axiom-operator/internal/form"
+	"github.com/apitomy/axiom-operator/internal/humantask"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
@@ -161,7 +162,7 @@ func answerDelivery(task *api.HumanTask, at time.Time) *runDelivery {
 	if err != nil {
 		return invalid("json")
 	}
-	spec, err := taskFormSpec(task)
+	spec, err := humantask.Form(task)
 	if err != nil {
 		return invalid("form")
 	}

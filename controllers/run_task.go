@@ -155,21 +155,3 @@ func checkTaskFields(fields []api.FormField) error {
 	}
 	return nil
 }
-
-// taskFormSpec is what an answer of the task must be.
-func taskFormSpec(task *api.HumanTask) (form.Spec, error) {
-	var spec form.Spec
-	if task.Spec.ResponseSchema != nil {
-		schema, err := jsonvalue.Decode(task.Spec.ResponseSchema.Raw)
-		if err != nil {
-			return spec, fmt.Errorf("decode response schema: %w", err)
-		}
-		spec.ResponseSchema = schema
-	}
-	if task.Spec.Form != nil {
-		if err := runRecode(task.Spec.Form.Fields, &spec.Fields); err != nil {
-			return spec, fmt.Errorf("read form: %w", err)
-		}
-	}
-	return spec, nil
-}

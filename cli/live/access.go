@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -83,7 +84,7 @@ func (a *access) connect(version string, stderr io.Writer) (*cluster, error) {
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, api.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // a type is declared twice
 		}
@@ -92,11 +93,15 @@ func newScheme() *runtime.Scheme {
 }
 
 // newMapper knows the resources of the kinds without asking for them: all that
-// the commands work on is in a namespace.
+// the commands work on is in a namespace, but for who the caller is.
 func newMapper(scheme *runtime.Scheme) apimeta.RESTMapper {
 	mapper := apimeta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for kind := range scheme.AllKnownTypes() {
-		mapper.Add(kind, apimeta.RESTScopeNamespace)
+		scope := apimeta.RESTScopeNamespace
+		if kind.Group == authenticationv1.GroupName {
+			scope = apimeta.RESTScopeRoot
+		}
+		mapper.Add(kind, scope)
 	}
 	return mapper
 }

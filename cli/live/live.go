@@ -9,13 +9,18 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/apitomy/axiom-operator/cli/ask"
 	"github.com/apitomy/axiom-operator/cli/command"
+	"github.com/apitomy/axiom-operator/cli/terminal"
 )
 
 // Options of the commands.
 type Options struct {
 	// Clock tells how long an agent works already.
 	Clock clock.WithTicker
+	// Console is the terminal of a person who may be asked; what the program was
+	// started with when nil.
+	Console ask.Console
 	// Git carries requests to repositories over HTTP; the default transport when nil.
 	Git http.RoundTripper
 }
@@ -28,7 +33,11 @@ func Commands(options Options) func(*command.App) []*cobra.Command {
 		if l.git == nil {
 			l.git = http.DefaultTransport
 		}
-		groups := []*cobra.Command{l.turn(), l.run(), l.answerTask(), l.resume(), l.session(), l.template()}
+		l.console = options.Console
+		if there, isThere := terminal.NewConsole(a.Stdin, a.Stderr); isThere && l.console == nil {
+			l.console = there
+		}
+		groups := []*cobra.Command{l.turn(), l.run(), l.inbox(), l.answerTask(), l.resume(), l.session(), l.template()}
 		for _, group := range groups {
 			l.access.addFlags(group.PersistentFlags())
 		}
@@ -42,6 +51,8 @@ type app struct {
 	access access
 	clock  clock.WithTicker
 	git    http.RoundTripper
+	// console of the person who calls; nil: a program does.
+	console ask.Console
 }
 
 // connect makes the connection that the flags ask for.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,16 +23,24 @@ type taskReply struct {
 	texts, values  []string
 }
 
+// replyFlags are the flags of a reply.
+var replyFlags = []string{"answer", "field", "field-json", "failure"}
+
 func (a *app) answerTask() *cobra.Command {
-	cmd := command.Leaf("answer TASK (--answer JSON | --field NAME=TEXT ... | --failure REASON)", "Answer a question of a run", `
+	cmd := command.Leaf("answer TASK [--answer JSON | --field NAME=TEXT ... | --failure REASON]", "Answer a question of a run", `
 Answers a human task, whole or field by field: values of --field are text, and
 --field-json takes any JSON. With --failure the task is said to be impossible.
+
+Without any of them it asks for each field, if a person sits at a terminal: what does
+not fit is asked for again, secrets are not shown, and nothing is sent before the
+whole answer was seen.
 
 The first answer counts. Admission holds it against the question, and notes who gave
 it; it is not shown again here. A run of a definition in Git takes it when somebody
 asks for the resume.
 
-The exit code is 1 if the answer was refused.`, `
+The exit code is 1 if the answer was refused, or the task is not open.`, `
+  axiom answer release-7
   axiom answer add-health-4be1c07d92a1b3c4 --field-json proceed=true \
     --field response="Go ahead" --field rationale="The scope is right"
   axiom answer release-7 --answer '{"approved": false}'
@@ -43,12 +52,17 @@ The exit code is 1 if the answer was refused.`, `
 	flags.StringArrayVar(&r.texts, "field", nil, "field of the answer as `NAME=TEXT`; may be repeated")
 	flags.StringArrayVar(&r.values, "field-json", nil, "field of the answer as `NAME=JSON`; may be repeated")
 	flags.StringVar(&r.failure, "failure", "", "`REASON` why the task cannot be done")
-	cmd.MarkFlagsOneRequired("answer", "field", "field-json", "failure")
+	if a.console == nil {
+		cmd.MarkFlagsOneRequired(replyFlags...)
+	}
 	for _, fields := range []string{"field", "field-json"} {
 		cmd.MarkFlagsMutuallyExclusive("answer", "failure", fields)
 	}
 	a.AddOutput(cmd, command.Text, command.JSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.ContainsFunc(replyFlags, cmd.Flags().Changed) {
+			return a.askAnswer(cmd.Context(), args[0])
+		}
 		patch, err := r.patch(cmd.Flags().Changed("failure"))
 		if err != nil {
 			return err
@@ -79,6 +93,10 @@ func (r taskReply) patch(isFailure bool) ([]byte, error) {
 			return nil, errors.New("--answer is no JSON")
 		}
 	}
+	return replyPatch(member, value)
+}
+
+func replyPatch(member string, value any) ([]byte, error) {
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status/" + member, "value": value}})
 	if err != nil {
 		return nil, fmt.Errorf("encode answer: %w", err)

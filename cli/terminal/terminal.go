@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"unicode"
+
+	"golang.org/x/term"
 )
 
 // A Style is how a piece of text is set off.
@@ -55,14 +57,11 @@ func (p Palette) Paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// IsTerminal tells whether a person reads what is written to w.
-func IsTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+// IsTerminal tells whether a person reads what is written to a stream, or types
+// what is read from it.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // Clean makes a text from a file fit for a line of a terminal: white space

@@ -11,6 +11,8 @@ package form
 import (
 	"fmt"
 	"maps"
+
+	"github.com/apitomy/axiom-operator/internal/jsonvalue"
 )
 
 // A Spec is what a task asks for. A schema excludes fields.
@@ -28,13 +30,15 @@ const (
 	RuleType = "type"
 	// RuleOption: the value must be one of the options.
 	RuleOption = "option"
+	// RuleSize: the answer must not have more than MaxAnswerBytes.
+	RuleSize = "size"
 	// RuleSchema: the schema cannot be used.
 	RuleSchema = "schema"
 	// RuleEffort: checking the value against the schema takes too long.
 	RuleEffort = "effort"
 )
 
-// MaxAnswerBytes bounds the compact JSON of an answer that is let in. Accept leaves it to its callers.
+// MaxAnswerBytes bounds the compact JSON of an answer that is let in.
 const MaxAnswerBytes = 64 << 10
 
 // answerPath is the path of the answer as a whole, and its key where it is no object.
@@ -53,7 +57,15 @@ func (e FieldError) Error() string {
 	return fmt.Sprintf("%s: %s", e.Path, e.Rule)
 }
 
-// Accept returns the members that an answer adds to the context of a run, or what is wrong with it. The answer is a
+// Admit is Accept for an answer that nobody has measured yet.
+func Admit(spec Spec, answer any) (map[string]any, []FieldError) {
+	if jsonvalue.Size(answer) > MaxAnswerBytes {
+		return nil, []FieldError{{Path: answerPath, Rule: RuleSize}}
+	}
+	return Accept(spec, answer)
+}
+
+// Accept returns the members that an answer adds to the context of a run, or what is wrong with it, whatever its size. The answer is a
 // JSON tree; it is not changed.
 func Accept(spec Spec, answer any) (map[string]any, []FieldError) {
 	if spec.ResponseSchema != nil {

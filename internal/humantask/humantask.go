@@ -3,8 +3,9 @@
 //
 // Whoever ends a task writes that with the same update: admission for an
 // answer, the operator for an end without one. Nobody has to come after them,
-// and a task that was just made stands as its schema's default says. It knows
-// nothing of who may answer what, and of runs.
+// and a task that was just made stands as its schema's default says. It also reads
+// from a task what it asks, whom, and for how long. It knows nothing of rights, and
+// of runs.
 package humantask
 
 import (

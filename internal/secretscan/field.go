@@ -15,10 +15,19 @@ var secretFields = []string{
 // separators are what may stand between the words of a name.
 var separators = strings.NewReplacer(" ", "", "_", "", "-", "")
 
+// IsSecretName tells of a field's name that its value is a secret, whatever it is.
+func IsSecretName(name string) bool {
+	return slices.Contains(secretFields, plainOf(name))
+}
+
+// plainOf is a name as the list has it.
+func plainOf(name string) string {
+	return strings.ToLower(separators.Replace(name))
+}
+
 // isSecretField tells whether a member of an object is a secret by its name.
 func isSecretField(name, value string) bool {
-	plain := strings.ToLower(separators.Replace(name))
-	return slices.Contains(secretFields, plain) && isSecretOf(plain, value)
+	return IsSecretName(name) && isSecretOf(plainOf(name), value)
 }
 
 // isSecretOf tells whether the value of a field is one. Authorization is also what a person gives, in a sentence; in a

@@ -166,6 +166,15 @@ var _ = Describe("a human task", func() {
 		ask("go-on")
 		ask("give-up")
 
+		By("what waits")
+		waiting := w.as(alice, "inbox", "--mine").gives(command.ExitOK).stdout.String()
+		Expect(waiting).To(And(ContainSubstring("Go on?\n  waits for "), ContainSubstring("\n  axiom answer go-on -n "+w.namespace+"\n")))
+		Expect(w.as(bob, "inbox", "-A", "-o", "json").gives(command.ExitOK).value()["tasks"]).To(ContainElements(
+			HaveKeyWithValue("task", "give-up"), HaveKeyWithValue("command", "axiom answer go-on -n "+w.namespace),
+		))
+		By("asking without a terminal")
+		w.as(alice, "answer", "go-on").gives(command.ExitUsage)
+
 		By("an answer that does not fit")
 		c := w.as(alice, "answer", "go-on", "--field", "proceed=sesame").gives(command.ExitVerdict)
 		Expect(c.stdout.String()).To(And(HavePrefix("refused: the answer is not accepted: proceed: type"), Not(ContainSubstring("sesame"))))
@@ -182,7 +191,8 @@ var _ = Describe("a human task", func() {
 		refused := w.as(root, "answer", "go-on", "--answer", `{"proceed":false}`, "-o", "json").gives(command.ExitVerdict).value()
 		Expect(refused).To(And(HaveKeyWithValue("task", "go-on"), HaveKeyWithValue("refused", HaveKeyWithValue("code", BeEquivalentTo(409)))))
 
-		By("a failure")
+		By("a failure, asked for at a terminal")
+		Expect(w.as(alice, "inbox", "-o", "yaml").gives(command.ExitOK).manifest()["tasks"]).To(ConsistOf(HaveKeyWithValue("task", "give-up")))
 		given := w.as(alice, "answer", "give-up", "--failure", "no time", "-o", "json").gives(command.ExitOK).value()
 		Expect(given).To(Equal(map[string]any{"task": "give-up", "run": "", "phase": "Failed", "answeredBy": "alice", "resume": false}))
 		Expect(task("give-up").Failure.Reason).To(Equal("no time"))

@@ -13,8 +13,8 @@ import (
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/form"
+	"github.com/apitomy/axiom-operator/internal/humantask"
 	"github.com/apitomy/axiom-operator/internal/jsonvalue"
-	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
 // Members of a task's status that people write, and the one that ends a task
@@ -60,7 +60,7 @@ func (c taskChange) judgePerson() error {
 	if !slices.Contains(changed, memberAnswer) && !slices.Contains(changed, memberFailure) {
 		return nil
 	}
-	if !isEligible(c.task.Spec.Assignees, c.user) {
+	if !humantask.IsFor(c.task, c.user.Username, c.user.Groups) {
 		return c.forbidden("user %q is not among the assignees", c.user.Username)
 	}
 	if reason := c.notOpen(); reason != "" {
@@ -100,16 +100,6 @@ func (c taskChange) stampedAt() time.Time {
 	return at
 }
 
-// isEligible: without assignees RBAC alone decides; with them only who is
-// listed may answer, so an empty list means nobody.
-func isEligible(assignees *api.Assignees, user authenticationv1.UserInfo) bool {
-	if assignees == nil {
-		return true
-	}
-	return slices.Contains(assignees.Users, user.Username) ||
-		slices.ContainsFunc(assignees.Groups, func(group string) bool { return slices.Contains(user.Groups, group) })
-}
-
 // notOpen says why a task cannot be answered; empty if it can.
 func (c taskChange) notOpen() string {
 	status := c.task.Status
@@ -121,7 +111,7 @@ func (c taskChange) notOpen() string {
 	case c.task.DeletionTimestamp != nil:
 		return "the task is being deleted"
 	}
-	if expiry, ok := expiryOf(c.task); ok && !c.now.Before(expiry) {
+	if expiry, ok := humantask.Expiry(c.task); ok && !c.now.Before(expiry) {
 		return "the task has expired: its time passed at " + expiry.UTC().Format(time.RFC3339)
 	}
 	return ""
@@ -140,12 +130,6 @@ func (c taskChange) answered() string {
 		at = stamp.UTC().Format(time.RFC3339)
 	}
 	return fmt.Sprintf("%s by %s at %s", what, by, at)
-}
-
-// expiryOf is the moment from which a task cannot be answered any more.
-func expiryOf(task *api.HumanTask) (time.Time, bool) {
-	d, err := workflow.ParseDuration(task.Spec.ExpiresAfter)
-	return task.CreationTimestamp.Add(d), err == nil
 }
 
 // judgeAnswer holds an answer against the question.
