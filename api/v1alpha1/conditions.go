@@ -195,7 +195,7 @@ const (
 	AnnotationWrite = "axiom.apitomy.io/write"
 	// AnnotationEditedBy on a composition is the user of the last content change.
 	AnnotationEditedBy = "axiom.apitomy.io/edited-by"
-	// AnnotationRequestedBy on a turn is the user who created it.
+	// AnnotationRequestedBy on a turn or a run is the user who created it.
 	AnnotationRequestedBy = "axiom.apitomy.io/requested-by"
 	// AnnotationResolvedBy on a turn is the user who resolved it.
 	AnnotationResolvedBy = "axiom.apitomy.io/resolved-by"
@@ -205,6 +205,8 @@ const (
 	AnnotationUndoneBy = "axiom.apitomy.io/undone-by"
 	// AnnotationResumedBy on a run names who asked for the last resume.
 	AnnotationResumedBy = "axiom.apitomy.io/resumed-by"
+	// AnnotationCancelledBy on a run is the user who asked for its cancellation.
+	AnnotationCancelledBy = "axiom.apitomy.io/cancelled-by"
 	// AnnotationAppliedBy on an action type or tool is the user who put a draft of
 	// the Configuration Assistant there.
 	AnnotationAppliedBy = "axiom.apitomy.io/applied-by"

@@ -34,6 +34,23 @@ func Verdict(isGood bool) error {
 	return ErrVerdict
 }
 
+// An exitError ends a command, whose answer was told already, with a code of its own.
+type exitError int
+
+// Error implements error.
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Exit is the end of a command whose answer was told and has more than two sides.
+func Exit(code int) error {
+	switch code {
+	case ExitOK:
+		return nil
+	case ExitVerdict:
+		return ErrVerdict
+	}
+	return exitError(code)
+}
+
 // Environment is what surrounds the program.
 type Environment struct {
 	// Program is the path the program was called by.
@@ -103,6 +120,9 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) int {
 		return ExitOK
 	case errors.Is(err, ErrVerdict):
 		return ExitVerdict
+	}
+	if exit, isExit := errors.AsType[exitError](err); isExit {
+		return int(exit)
 	}
 	a.Complain(err.Error())
 	return ExitUsage

@@ -20,9 +20,7 @@ func DOT(g *Graph) string {
 	for _, e := range g.Edges {
 		fmt.Fprintf(&b, "  n%d -> n%d [id=%s%s];\n", e.Source, e.Target, quoteDOT(e.ID), dotEdgeStyle(e))
 	}
-	if g.Compares {
-		writeDOTLegend(&b)
-	}
+	writeDOTLegend(&b, g.marks())
 	b.WriteString("}\n")
 	return b.String()
 }
@@ -66,9 +64,12 @@ func dotColours(c Change) string {
 	return fmt.Sprintf("color=%q, fontcolor=%q", colourOf(c), colourOf(c))
 }
 
-func writeDOTLegend(b *strings.Builder) {
+func writeDOTLegend(b *strings.Builder, marks []Change) {
+	if len(marks) == 0 {
+		return
+	}
 	b.WriteString("  subgraph cluster_legend {\n    label=\"Legend\";\n    color=\"#d0d7de\";\n")
-	for _, change := range changes {
+	for _, change := range marks {
 		fmt.Fprintf(b, "    legend_%s [label=%q, penwidth=2, fillcolor=%q, %s];\n", change, change, tintOf(change), dotColours(change))
 	}
 	b.WriteString("  }\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/apitomy/axiom-operator/internal/workflow"
 )
 
-// A Change says what became of a node or an edge between two documents.
+// A Change says what became of a node or an edge, between two documents or in a run.
 type Change string
 
 const (
@@ -20,6 +20,12 @@ const (
 	Changed Change = "changed"
 	// Removed is in the earlier document only.
 	Removed Change = "removed"
+	// Done was passed by the run.
+	Done Change = "done"
+	// Open is where the run is.
+	Open Change = "open"
+	// Failed is where the run failed, the last time that it came there.
+	Failed Change = "failed"
 )
 
 // A Graph is a workflow to be drawn.
@@ -28,8 +34,21 @@ type Graph struct {
 	ID, Name string
 	Nodes    []Node
 	Edges    []Edge
-	// Compares tells whether changes are marked.
+	// Compares tells whether what is marked differs between two documents.
 	Compares bool
+	// Runs tells whether what is marked is how a run stands.
+	Runs bool
+}
+
+// marks that the graph may have, in the order of a legend.
+func (g *Graph) marks() []Change {
+	switch {
+	case g.Compares:
+		return []Change{Added, Changed, Removed}
+	case g.Runs:
+		return []Change{Done, Open, Failed}
+	}
+	return nil
 }
 
 // A Node is one step.
@@ -84,8 +103,18 @@ func (e Edge) Caption() string {
 
 // Of is the graph of one document.
 func Of(doc workflow.Document) *Graph {
-	b := newBuilder(doc)
-	b.addDocument(doc, marks{})
+	w := workflow.Read(doc)
+	b := newBuilder(w)
+	b.addWorkflow(w, marks{})
+	return b.graph
+}
+
+// InRun is the graph of a workflow with how a run of it stands, by node and by edge.
+// What the run did not touch is [Unchanged].
+func InRun(w *workflow.Workflow, nodes, edges map[string]Change) *Graph {
+	b := newBuilder(w)
+	b.graph.Runs = true
+	b.addWorkflow(w, marks{nodes: nodes, edges: edges})
 	return b.graph
 }
 
@@ -93,9 +122,10 @@ func Of(doc workflow.Document) *Graph {
 // had besides. An edge that was laid to other nodes is drawn in both places.
 func Compare(before, after workflow.Document) *Graph {
 	summary := changeset.Diff(before, after)
-	b := newBuilder(after)
+	w := workflow.Read(after)
+	b := newBuilder(w)
 	b.graph.Compares = true
-	b.addDocument(after, marks{
+	b.addWorkflow(w, marks{
 		nodes: marksOf(summary.AddedNodes, summary.ChangedNodes),
 		edges: marksOf(summary.AddedEdges, summary.ChangedEdges),
 	})
@@ -128,8 +158,7 @@ type builder struct {
 	ends map[string][2]string
 }
 
-func newBuilder(doc workflow.Document) *builder {
-	w := workflow.Read(doc)
+func newBuilder(w *workflow.Workflow) *builder {
 	return &builder{
 		graph: &Graph{ID: w.ID(), Name: w.Name()},
 		first: map[string]int{},
@@ -137,8 +166,7 @@ func newBuilder(doc workflow.Document) *builder {
 	}
 }
 
-func (b *builder) addDocument(doc workflow.Document, changes marks) {
-	w := workflow.Read(doc)
+func (b *builder) addWorkflow(w *workflow.Workflow, changes marks) {
 	for _, n := range w.Nodes() {
 		b.addNode(nodeOf(n, changes.nodes[n.ID()]))
 	}

@@ -221,3 +221,19 @@ func assertXML(t *testing.T, svg string) {
 		}
 	}
 }
+
+func TestStateOfARunInEachFormat(t *testing.T) {
+	w := workflow.Read(workflow.Document{
+		"id": "w", "nodes": []any{map[string]any{"id": "a", "type": "start"}, map[string]any{"id": "b", "type": "wait"}, map[string]any{"id": "c", "type": "end"}},
+		"edges": []any{map[string]any{"id": "e", "source": "a", "target": "b"}, map[string]any{"id": "f", "source": "b", "target": "c"}},
+	})
+	drawn := graph.InRun(w, map[string]graph.Change{"a": graph.Done, "b": graph.Open}, map[string]graph.Change{"e": graph.Done})
+	for format, tc := range map[string]struct{ got, want string }{
+		"svg": {graph.SVG(drawn), `<g class="node wait open">`}, "dot": {graph.DOT(drawn), `class="open", penwidth=2`},
+		"mermaid": {graph.Mermaid(drawn), "  class n1 open\n"}, "text": {graph.Terminal(drawn, terminal.Palette{}), "▸ ◇  b  wait\n"},
+	} {
+		if !strings.Contains(tc.got, tc.want) || strings.Contains(tc.got, "added") {
+			t.Errorf("%s: %q is not in\n%s", format, tc.want, tc.got)
+		}
+	}
+}

@@ -60,16 +60,17 @@ func writeMermaidStyles(b *strings.Builder, g *Graph) {
 		fmt.Fprintf(b, "  classDef missing stroke-dasharray:4,color:%s,stroke:%s\n", colourOf(Removed), colourOf(Removed))
 		writeMermaidClass(b, "missing", missing)
 	}
-	if !g.Compares {
+	marks := g.marks()
+	if len(marks) == 0 {
 		return
 	}
-	for _, change := range changes {
+	for _, change := range marks {
 		fmt.Fprintf(b, "  classDef %s fill:%s,stroke:%s,stroke-width:2px,color:#1f2328\n", change, tintOf(change), colourOf(change))
 		writeMermaidClass(b, string(change), g.nodesWhere(func(n Node) bool { return n.Change == change && !n.IsMissing }))
 		writeMermaidLinks(b, g, change)
 	}
 	b.WriteString("  subgraph legend [\"Legend\"]\n    direction LR\n")
-	for _, change := range changes {
+	for _, change := range marks {
 		fmt.Fprintf(b, "    legend_%s[\"%s\"]:::%s\n", change, change, change)
 	}
 	b.WriteString("  end\n")

@@ -15,17 +15,14 @@ const (
 	maxCondition = 100
 )
 
-// changes in the order of a legend.
-var changes = [...]Change{Added, Changed, Removed}
-
 // colourOf is the colour of lines and texts that a change marks.
 func colourOf(c Change) string {
 	switch c {
-	case Added:
+	case Added, Done:
 		return "#1a7f37"
-	case Changed:
+	case Changed, Open:
 		return "#9a6700"
-	case Removed:
+	case Removed, Failed:
 		return "#cf222e"
 	default:
 		return "#57606a"
@@ -35,11 +32,11 @@ func colourOf(c Change) string {
 // tintOf is the colour of what a change fills.
 func tintOf(c Change) string {
 	switch c {
-	case Added:
+	case Added, Done:
 		return "#dafbe1"
-	case Changed:
+	case Changed, Open:
 		return "#fff8c5"
-	case Removed:
+	case Removed, Failed:
 		return "#ffebe9"
 	default:
 		return "#ffffff"

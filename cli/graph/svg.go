@@ -74,12 +74,12 @@ func (p *painter) open() {
 		width, height, width, height)
 	p.printf("  <title>%s</title>\n", escapeXML(p.graph.title()))
 	p.printf("  <style>%s", stylesheet)
+	for _, c := range p.graph.marks() {
+		p.printf("    .%s .box { fill: %s; stroke: %s; stroke-width: 2.5 }\n", c, tintOf(c), colourOf(c))
+		p.printf("    .%s path { stroke: %s; stroke-width: 2.2 } .%s .head { fill: %s } .caption.%s { fill: %s }\n",
+			c, colourOf(c), c, colourOf(c), c, colourOf(c))
+	}
 	if p.graph.Compares {
-		for _, c := range changes {
-			p.printf("    .%s .box { fill: %s; stroke: %s; stroke-width: 2.5 }\n", c, tintOf(c), colourOf(c))
-			p.printf("    .%s path { stroke: %s; stroke-width: 2.2 } .%s .head { fill: %s } .caption.%s { fill: %s }\n",
-				c, colourOf(c), c, colourOf(c), c, colourOf(c))
-		}
 		p.printf("    .removed path, .removed .box { stroke-dasharray: 2 3 }\n")
 	}
 	p.printf("  </style>\n  <rect class=\"back\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height)
@@ -91,7 +91,7 @@ func (p *painter) open() {
 func (p *painter) size() (width, height float64) {
 	width = max(p.layout.width, widthOf(shorten(p.graph.title(), maxTitle))*17)
 	height = p.layout.height + titleHeight
-	if p.graph.Compares {
+	if len(p.graph.marks()) > 0 {
 		width, height = max(width, legendWidth), height+legendHeight
 	}
 	return width + 2*margin, height + 2*margin
@@ -99,7 +99,7 @@ func (p *painter) size() (width, height float64) {
 
 func (p *painter) close() {
 	p.printf("  </g>\n")
-	if p.graph.Compares {
+	if len(p.graph.marks()) > 0 {
 		p.legend()
 	}
 	p.printf("</svg>\n")
@@ -107,7 +107,7 @@ func (p *painter) close() {
 
 func (p *painter) legend() {
 	p.printf("  <g transform=\"translate(%d %.0f)\">\n", margin, margin+titleHeight+p.layout.height+legendHeight/2)
-	for i, c := range changes {
+	for i, c := range p.graph.marks() {
 		p.printf("    <g class=\"%s\"><rect class=\"box\" x=\"%d\" width=\"22\" height=\"14\" rx=\"3\"/></g>\n", c, 100*i)
 		p.printf("    <text class=\"caption\" style=\"text-anchor: start\" x=\"%d\" y=\"11\">%s</text>\n", 100*i+30, c)
 	}

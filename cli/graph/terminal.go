@@ -166,7 +166,7 @@ func (d *drawing) cells() []cell {
 }
 
 func (d *drawing) write(change Change, cells []cell, text string) {
-	if d.graph.Compares {
+	if len(d.graph.marks()) > 0 {
 		d.WriteString(d.paint(change, markOf(change)) + " ")
 	}
 	var rails strings.Builder
@@ -216,7 +216,10 @@ func (d *drawing) describeEdge(e Edge) string {
 }
 
 func (d *drawing) paint(c Change, text string) string {
-	styles := map[Change]terminal.Style{Added: terminal.Green, Changed: terminal.Yellow, Removed: terminal.Red}
+	styles := map[Change]terminal.Style{
+		Added: terminal.Green, Changed: terminal.Yellow, Removed: terminal.Red,
+		Done: terminal.Green, Open: terminal.Yellow, Failed: terminal.Red,
+	}
 	if style, ok := styles[c]; ok {
 		return d.palette.Paint(style, text)
 	}
@@ -231,6 +234,12 @@ func markOf(c Change) string {
 		return "~"
 	case Removed:
 		return "-"
+	case Done:
+		return "✓"
+	case Open:
+		return "▸"
+	case Failed:
+		return "✗"
 	default:
 		return " "
 	}

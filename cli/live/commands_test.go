@@ -37,7 +37,7 @@ func run(t *testing.T, args ...string) *call {
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	for _, words := range []string{
 		"turn send", "turn watch", "turn diff", "turn accept", "turn reject", "turn undo", "turn interrupt", "turn export",
-		"run create", "run show", "run cancel", "resume", "inbox", "answer", "session logs", "template list", "template show", "template clone",
+		"run create", "run watch", "run explain", "run show", "run graph", "run cancel", "resume", "inbox", "answer", "session logs", "template list", "template show", "template clone",
 	} {
 		c := run(t, append(strings.Fields(words), "--help")...)
 		for _, want := range []string{"Usage:\n  axiom " + words, "Examples:\n  ", "-o, --output FORMAT", "-n, --namespace", "--kubeconfig FILE", "--as-group"} {
@@ -83,6 +83,8 @@ func TestUsageErrors(t *testing.T) {
 		"an answer in two ways":         {[]string{"answer", "t", "--answer", "{}", "--field", "a=b"}, "none of the others can be"},
 		"a failure with an answer":      {[]string{"answer", "t", "--failure", "no", "--field-json", "a=1"}, "none of the others can be"},
 		"an answer that is no JSON":     {[]string{"answer", "t", "--answer", "yes"}, "--answer is no JSON"},
+		"a watch of nothing":            {[]string{"run", "watch"}, "axiom run watch takes the name of a run, got 0 arguments"},
+		"a run that is drawn as YAML":   {[]string{"run", "graph", "r", "-o", "yaml"}, "there is no such output, only mermaid, dot, svg, text, json"},
 		"a template that is not in any": {[]string{"template", "show", "mine"}, "no cluster to speak with"},
 	} {
 		t.Run(name, func(t *testing.T) {

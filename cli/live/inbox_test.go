@@ -46,6 +46,7 @@ func office(tasks ...client.Object) *cluster {
 			task, _ := o.(*api.HumanTask)
 			return []string{string(task.Status.Phase)}
 		}).
+		WithIndex(&api.WorkflowRun{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			if review, isReview := o.(*authenticationv1.SelfSubjectReview); isReview {
 				review.Status.UserInfo = authenticationv1.UserInfo{Username: "ann", Groups: []string{"leads"}}
@@ -173,7 +174,9 @@ func (p *typist) Line(context.Context, string) (string, error) {
 	return text, nil
 }
 
-func (p *typist) Secret(ctx context.Context, prompt string) (string, error) { return p.Line(ctx, prompt) }
+func (p *typist) Secret(ctx context.Context, prompt string) (string, error) {
+	return p.Line(ctx, prompt)
+}
 
 func TestAnswerIsAskedFor(t *testing.T) {
 	asks := newTask("ns", "old", 9, func(task *api.HumanTask) {

@@ -3,7 +3,6 @@ package live
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -19,12 +18,9 @@ import (
 // progress tells, line by line, what happens in a turn. On a terminal there is a
 // line below that changes all the time.
 type progress struct {
-	w       io.Writer
-	palette terminal.Palette
-	clock   clock.PassiveClock
-	turn    string
-	// isLive: there is a line that is written over and over.
-	isLive bool
+	statusLine
+	clock clock.PassiveClock
+	turn  string
 
 	// now is the state that was told last, since when.
 	now   api.TurnPhase
@@ -39,29 +35,14 @@ type progress struct {
 }
 
 func (a *app) newProgress(turn string) *progress {
-	return &progress{
-		w: a.Stderr, palette: terminal.PaletteFor(a.Stderr, a.Getenv), clock: a.clock, turn: turn,
-		isLive: terminal.IsTerminal(a.Stderr) && a.Getenv("TERM") != "dumb", since: a.clock.Now(),
-	}
+	return &progress{statusLine: a.newStatusLine(), clock: a.clock, turn: turn, since: a.clock.Now()}
 }
-
-// maxLive is how wide the line below may be: one that is broken cannot be erased.
-const maxLive = 78
-
-// eraseLine goes back to the start of a line and clears it.
-const eraseLine = "\r\x1b[K"
 
 // line writes a line that stays.
 func (p *progress) line(format string, args ...any) {
 	p.erase()
 	_, _ = fmt.Fprintf(p.w, format+"\n", args...)
 	p.tick()
-}
-
-func (p *progress) erase() {
-	if p.isLive {
-		_, _ = io.WriteString(p.w, eraseLine)
-	}
 }
 
 // see tells of what a watch saw.
@@ -125,8 +106,7 @@ func (p *progress) tick() {
 	if p.changes > 0 {
 		parts = append(parts, command.Plural(p.changes, "change set"))
 	}
-	text := []rune(strings.Join(parts, " · "))
-	_, _ = io.WriteString(p.w, eraseLine+p.palette.Paint(terminal.Dim, string(text[:min(len(text), maxLive)])))
+	p.rewrite(strings.Join(parts, " · "))
 }
 
 // close takes the line below away.

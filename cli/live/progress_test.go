@@ -53,7 +53,7 @@ func play(p *progress, clock *clocktesting.FakePassiveClock) {
 
 func newTestProgress(w *bytes.Buffer) (*progress, *clocktesting.FakePassiveClock) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC))
-	return &progress{w: w, clock: clock, turn: "t", since: clock.Now()}, clock
+	return &progress{statusLine: statusLine{w: w}, clock: clock, turn: "t", since: clock.Now()}, clock
 }
 
 func TestProgressInAFile(t *testing.T) {

@@ -15,14 +15,14 @@ import (
 )
 
 func (a *app) run() *cobra.Command {
-	cmd := command.Group("run", "Start, read and cancel runs", `
+	cmd := command.Group("run", "Start, follow, read and cancel runs", `
 A run is one execution of a definition that does not change: of a composition, or of
 documents in Git at one commit. What it does is in its history, and what it needs is
 kept with it; whoever may read ConfigMaps sees that in full.
 
 Exit codes: 0 success, 1 the wish was refused, or the run is over, 2 there is no
-answer.`)
-	cmd.AddCommand(a.createRun(), a.showRun(), a.cancelRun())
+answer. Those of watch tell how the run stands.`)
+	cmd.AddCommand(a.createRun(), a.watchRun(), a.explainRun(), a.showRun(), a.graphRun(), a.cancelRun())
 	return cmd
 }
 

@@ -46,6 +46,9 @@ func drawingFormat(a *command.App) string {
 }
 
 func legend(p terminal.Palette, g *graph.Graph) string {
+	if g.Runs {
+		return strings.Join([]string{p.Paint(terminal.Green, "✓ done"), p.Paint(terminal.Yellow, "▸ open"), p.Paint(terminal.Red, "✗ failed")}, "  ") + "\n\n"
+	}
 	if !g.Compares {
 		return ""
 	}
@@ -69,6 +72,7 @@ type node struct {
 	Type    workflow.Kind `json:"type"`
 	Missing bool          `json:"missing,omitempty"`
 	Change  graph.Change  `json:"change,omitempty"`
+	State   graph.Change  `json:"state,omitempty"`
 }
 
 type edge struct {
@@ -80,6 +84,7 @@ type edge struct {
 	Condition string         `json:"condition,omitempty"`
 	Label     string         `json:"label,omitempty"`
 	Change    graph.Change   `json:"change,omitempty"`
+	State     graph.Change   `json:"state,omitempty"`
 }
 
 func drawingOf(g *graph.Graph) drawing {
@@ -95,5 +100,18 @@ func drawingOf(g *graph.Graph) drawing {
 			IsDefault: e.IsDefault, Condition: e.Condition, Label: e.Label, Change: e.Change,
 		})
 	}
+	if g.Runs {
+		d.tellStates()
+	}
 	return d
+}
+
+// tellStates has marks be called what they are in the drawing of a run.
+func (d *drawing) tellStates() {
+	for i := range d.Nodes {
+		d.Nodes[i].State, d.Nodes[i].Change = d.Nodes[i].Change, ""
+	}
+	for i := range d.Edges {
+		d.Edges[i].State, d.Edges[i].Change = d.Edges[i].Change, ""
+	}
 }

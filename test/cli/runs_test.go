@@ -117,9 +117,14 @@ var _ = Describe("a run", func() {
 		Expect(w.as(bob, "run", "show", "later").gives(command.ExitOK).stdout.String()).To(Equal("later  Pending\n  of composition not-there-yet\n"))
 		Expect(w.as(bob, "run", "show", "gone").gives(command.ExitUsage).stderr.String()).To(ContainSubstring("there is no run gone"))
 
+		By("following it, which is yet to begin")
+		Expect(w.as(alice, "run", "watch", "later", "--timeout", "10ms").gives(5).stdout.String()).To(ContainSubstring("\npeople\n  asked    "))
+		Expect(w.as(alice, "run", "graph", "later").gives(command.ExitUsage).stderr.String()).To(ContainSubstring("has not begun"))
+
 		By("cancelling it")
 		Expect(w.as(alice, "run", "cancel", "later").gives(command.ExitOK).stdout.String()).To(Equal("asked for run later, which is Pending, to be cancelled\n"))
 		Eventually(func() api.RunPhase { return w.run("later").Status.Phase }).Should(Equal(api.RunCancelled))
+		Expect(w.as(alice, "run", "watch", "later").gives(3).stdout.String()).To(ContainSubstring("  cancelled  alice\n"))
 		c = w.as(alice, "run", "cancel", "later").gives(command.ExitVerdict)
 		Expect(c.stdout.String()).To(Equal("run later is Cancelled: there is nothing to cancel\n"))
 		Expect(w.as(alice, "resume", "later").gives(command.ExitVerdict).stdout.String()).To(ContainSubstring("there is nothing to resume"))
@@ -135,6 +140,17 @@ var _ = Describe("a run", func() {
 		history := w.run("now").Status.History.Entries
 		Expect(history).NotTo(BeEmpty())
 
+		By("following and explaining it")
+		c := w.as(alice, "run", "watch", "now").gives(command.ExitOK)
+		Expect(c.stderr.String()).To(Equal("run now: Completed\n"))
+		Expect(c.stdout.String()).To(HavePrefix("run now: Completed"))
+		told := w.as(alice, "run", "explain", "now", "-o", "json").gives(command.ExitOK).value()
+		Expect(told["deeds"]).To(ContainElement(And(HaveKeyWithValue("what", "asked"), HaveKeyWithValue("by", Not(BeEmpty())))))
+		Expect(told).To(And(HaveKeyWithValue("waitsFor", BeEmpty()), HaveKeyWithValue("next", BeEmpty())))
+		drawn := w.as(alice, "run", "graph", "now", "-o", "json").gives(command.ExitOK).value()
+		Expect(drawn["nodes"]).To(HaveEach(HaveKeyWithValue("state", "done")))
+
+		By("showing it")
 		shown := w.as(alice, "run", "show", "now", "-o", "json").gives(command.ExitOK).value()
 		Expect(shown["history"]).To(HaveLen(len(history)))
 		Expect(shown).To(And(HaveKeyWithValue("phase", "Completed"), HaveKeyWithValue("composition", "closing"), HaveKeyWithValue("open", BeEmpty())))

@@ -167,7 +167,7 @@ var _ = Describe("A supervised run", func() {
 		run.Spec.ResumeRequests = 1
 		run.Annotations = map[string]string{api.AnnotationResumedBy: "mallory", "team": "a"}
 		create(ctx, alice, run)
-		Expect(run.Annotations).To(Equal(map[string]string{"team": "a"}), "being made is no resume")
+		Expect(run.Annotations).To(Equal(map[string]string{"team": "a", api.AnnotationRequestedBy: "alice"}), "being made is no resume")
 
 		resume := func(as person, requests int, claim string) string {
 			GinkgoHelper()
@@ -181,7 +181,22 @@ var _ = Describe("A supervised run", func() {
 		Expect(resume(operator, 2, "mallory")).To(Equal("dora"))
 		Expect(resume(alice, 5, "dora")).To(Equal("alice"))
 		Expect(dora.Patch(ctx, run, mergePatch(`{"metadata":{"annotations":null}}`))).To(Succeed())
-		Expect(run.Annotations).To(Equal(map[string]string{api.AnnotationResumedBy: "alice"}))
+		Expect(run.Annotations).To(Equal(map[string]string{api.AnnotationResumedBy: "alice", api.AnnotationRequestedBy: "alice"}))
+	})
+
+	It("says which user made a run, and which one cancelled it", func(ctx SpecContext) {
+		grant(ctx, "cancellers-"+ns, writesRuns)
+		erin := addPerson("erin", "cancellers-"+ns)
+		run := newSupervised(ns, "c")
+		run.Annotations = map[string]string{api.AnnotationRequestedBy: "mallory", api.AnnotationCancelledBy: "mallory"}
+		create(ctx, erin, run)
+		Expect(run.Annotations).To(Equal(map[string]string{api.AnnotationRequestedBy: "erin"}))
+		forge := mergePatch(`{"metadata":{"annotations":{%q:"mallory",%q:"mallory"}}}`, api.AnnotationRequestedBy, api.AnnotationCancelledBy)
+		Expect(erin.Patch(ctx, run, forge)).To(Succeed())
+		Expect(run.Annotations).To(Equal(map[string]string{api.AnnotationRequestedBy: "erin"}))
+		Expect(alice.Patch(ctx, run, mergePatch(`{"spec":{"cancel":true}}`))).To(Succeed())
+		Expect(erin.Patch(ctx, run, mergePatch(`{"spec":{"cancel":true}}`))).To(Succeed())
+		Expect(run.Annotations).To(Equal(map[string]string{api.AnnotationRequestedBy: "erin", api.AnnotationCancelledBy: "alice"}))
 	})
 
 	It("ignores a cancel when it is over, and says so", func(ctx SpecContext) {

@@ -18,7 +18,7 @@ import (
 // mutableRunMembers of a run's spec; the schema says in which direction.
 var mutableRunMembers = []string{"resumeRequests", "cancel", "ttlSecondsAfterFinished"}
 
-// completeRun stamps who asks for a resume, whatever was sent, and writes down
+// completeRun stamps who makes, resumes and cancels a run, whatever was sent, and writes down
 // the policy that a run has by default.
 func completeRun(_ context.Context, raw admission.Request) admission.Response {
 	req, err := decode[api.WorkflowRun](raw)
@@ -34,18 +34,28 @@ func completeRun(_ context.Context, raw admission.Request) admission.Response {
 	return response
 }
 
-// runAnnotations keeps the stamp that is stored unless the caller raises the
-// number of resumes. A number that a run is made with asks for none.
+// runAnnotations keeps the stamps that are stored, but for what the caller does: to
+// make the run, to raise the number of resumes, and to cancel. A number that a run is
+// made with asks for no resume.
 func runAnnotations(req request[api.WorkflowRun]) map[string]string {
-	stamp := ""
-	if !req.isCreate() {
-		stamp = req.before.Annotations[api.AnnotationResumedBy]
-		if req.after.Spec.ResumeRequests > req.before.Spec.ResumeRequests {
-			stamp = req.UserInfo.Username
-		}
-	}
 	annotations := copyAnnotations(req.after.Annotations)
-	setOrRemove(annotations, api.AnnotationResumedBy, stamp)
+	for _, s := range []struct {
+		name string
+		does bool
+	}{
+		{api.AnnotationRequestedBy, req.isCreate()},
+		{api.AnnotationResumedBy, !req.isCreate() && req.after.Spec.ResumeRequests > req.before.Spec.ResumeRequests},
+		{api.AnnotationCancelledBy, req.after.Spec.Cancel && (req.isCreate() || !req.before.Spec.Cancel)},
+	} {
+		stamp := ""
+		switch {
+		case s.does:
+			stamp = req.UserInfo.Username
+		case !req.isCreate():
+			stamp = req.before.Annotations[s.name]
+		}
+		setOrRemove(annotations, s.name, stamp)
+	}
 	return annotations
 }
 
