@@ -146,23 +146,25 @@ func classes(names ...string) string {
 
 func (p *painter) edge(i int) {
 	e := p.graph.Edges[i]
-	p.printf("    <g class=\"%s\"><title>%s</title><path d=\"",
-		classes("edge", string(e.Class), string(e.Change)), escapeXML(e.describe()))
-	var head string
-	if e.Source == e.Target {
-		head = p.loop(e.Source)
-	} else {
-		head = p.way(i)
-	}
-	p.printf("\"/><path class=\"head\" d=\"%s\"/></g>\n", head)
+	line, head := p.line(i)
+	p.printf("    <g class=\"%s\"><title>%s</title><path d=\"%s\"/><path class=\"head\" d=\"%s\"/></g>\n",
+		classes("edge", string(e.Class), string(e.Change)), escapeXML(e.describe()), line, head)
 }
 
-// loop draws an edge from a node to itself, on its right side.
-func (p *painter) loop(node int) (head string) {
+// line is the path of an edge, and that of its head.
+func (p *painter) line(i int) (line, head string) {
+	if e := p.graph.Edges[i]; e.Source == e.Target {
+		return p.loop(e.Source)
+	}
+	return p.way(i)
+}
+
+// loop is an edge from a node to itself, on its right side.
+func (p *painter) loop(node int) (line, head string) {
 	v := p.layout.vertices[node]
 	x := v.x + v.width/2
-	p.printf("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x, v.y-10, x+loopWidth, v.y-14, x+loopWidth, v.y+14, x+headLength, v.y+10)
-	return fmt.Sprintf("M%.1f %.1f l%d %d v%d Z", x, v.y+10, headLength, -headWidth/2, headWidth)
+	line = fmt.Sprintf("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x, v.y-10, x+loopWidth, v.y-14, x+loopWidth, v.y+14, x+headLength, v.y+10)
+	return line, fmt.Sprintf("M%.1f %.1f l%d %d v%d Z", x, v.y+10, headLength, -headWidth/2, headWidth)
 }
 
 // Size of the head of an arrow.
@@ -171,9 +173,10 @@ const (
 	headWidth  = 8
 )
 
-// way draws an edge through its slots, from the upper node to the lower one or
-// the other way round, and returns the head.
-func (p *painter) way(i int) (head string) {
+// way is an edge through its slots, from the upper node to the lower one or the
+// other way round.
+func (p *painter) way(i int) (line, head string) {
+	var path strings.Builder
 	points := p.pointsOf(i)
 	if p.layout.isReversed[i] {
 		slices.Reverse(points)
@@ -185,17 +188,17 @@ func (p *painter) way(i int) (head string) {
 	last := len(points) - 1
 	tip := points[last]
 	points[last].y -= direction * headLength
-	p.printf("M%.1f %.1f", points[0].x, points[0].y)
+	fmt.Fprintf(&path, "M%.1f %.1f", points[0].x, points[0].y)
 	for n := 1; n <= last; n++ {
 		a, b := points[n-1], points[n]
 		if math.Abs(a.x-b.x) < 0.5 {
-			p.printf(" V%.1f", b.y)
+			fmt.Fprintf(&path, " V%.1f", b.y)
 			continue
 		}
 		bend := (b.y - a.y) / 2
-		p.printf(" C%.1f %.1f %.1f %.1f %.1f %.1f", a.x, a.y+bend, b.x, b.y-bend, b.x, b.y)
+		fmt.Fprintf(&path, " C%.1f %.1f %.1f %.1f %.1f %.1f", a.x, a.y+bend, b.x, b.y-bend, b.x, b.y)
 	}
-	return fmt.Sprintf("M%.1f %.1f l%d %.0f h%d Z", tip.x, tip.y, -headWidth/2, -direction*headLength, headWidth)
+	return path.String(), fmt.Sprintf("M%.1f %.1f l%d %.0f h%d Z", tip.x, tip.y, -headWidth/2, -direction*headLength, headWidth)
 }
 
 type point struct{ x, y float64 }

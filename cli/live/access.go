@@ -18,6 +18,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // whatever way of logging in a kubeconfig names
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -27,6 +28,8 @@ import (
 type access struct {
 	loading   clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
+	// restrict stands between the connection and the cluster; nil: nothing does.
+	restrict transport.WrapperFunc
 }
 
 // addFlags declares those of kubectl's flags that choose a cluster, a namespace
@@ -74,6 +77,9 @@ func (a *access) connect(version string, stderr io.Writer) (*cluster, error) {
 	}
 	config.UserAgent = "axiom/" + version
 	config.QPS = -1 // a command has few requests, and somebody who waits for them
+	if a.restrict != nil {
+		config.Wrap(a.restrict)
+	}
 	config.WarningHandler = rest.NewWarningWriter(stderr, rest.WarningWriterOptions{Deduplicate: true})
 	scheme := newScheme()
 	reach, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: newMapper(scheme)})

@@ -14,6 +14,14 @@ import (
 	"github.com/apitomy/axiom-operator/internal/turns"
 )
 
+// Merge patches of a turn that put a wish down.
+const (
+	patchAccept    = `{"spec":{"resolution":"Accepted"}}`
+	patchReject    = `{"spec":{"resolution":"Rejected"}}`
+	patchUndo      = `{"spec":{"undo":true}}`
+	patchInterrupt = `{"spec":{"interrupt":true}}`
+)
+
 // A decision is a wish about a turn that is put down in its spec.
 type decision struct {
 	patch string
@@ -40,7 +48,7 @@ Stale, nothing is written, and the agent is asked once more.`, `
   axiom turn accept triage-x7k2p
   axiom turn accept triage-x7k2p -o json | jq -r .resultRevision`)
 	a.decides(cmd, decision{
-		patch: `{"spec":{"resolution":"Accepted"}}`, isOver: isResolved, isGranted: hasState(api.TurnApplied),
+		patch: patchAccept, isOver: isResolved, isGranted: hasState(api.TurnApplied),
 	})
 	return cmd
 }
@@ -51,7 +59,7 @@ Ends a turn without applying its changes. Action types and tools that the agent 
 written into the composition already stay; "turn undo" takes them back.`, `
   axiom turn reject triage-x7k2p`)
 	a.decides(cmd, decision{
-		patch: `{"spec":{"resolution":"Rejected"}}`, isOver: isResolved, isGranted: hasState(api.TurnRejected),
+		patch: patchReject, isOver: isResolved, isGranted: hasState(api.TurnRejected),
 	})
 	return cmd
 }
@@ -65,7 +73,7 @@ is yours to take back: "turn export --undo" prints how.
 The exit code is 1 if nothing was taken back.`, `
   axiom turn undo triage-x7k2p
   axiom turn undo triage-x7k2p -o json | jq .undo.skipped`)
-	a.decides(cmd, decision{patch: `{"spec":{"undo":true}}`, isOver: isUndoDone, isGranted: hasState(api.TurnUndone)})
+	a.decides(cmd, decision{patch: patchUndo, isOver: isUndoDone, isGranted: hasState(api.TurnUndone)})
 	return cmd
 }
 
@@ -86,7 +94,7 @@ Asks the agent of a turn to stop. What it did so far is kept, and waits for a
 decision like at the end of any turn.`, `
   axiom turn interrupt triage-x7k2p`)
 	a.decides(cmd, decision{
-		patch: `{"spec":{"interrupt":true}}`, isOver: isAgentDone, isGranted: func(turn *api.Turn) bool { return answerOf(turn).isGood() }, showsWork: true,
+		patch: patchInterrupt, isOver: isAgentDone, isGranted: func(turn *api.Turn) bool { return answerOf(turn).isGood() }, showsWork: true,
 	})
 	return cmd
 }

@@ -155,21 +155,27 @@ func (a *app) showRecord(ctx context.Context, c *cluster, run *api.WorkflowRun, 
 	if activation == "" {
 		return a.Show(answer)
 	}
-	one := activationAnswer{Run: run.Name, Activation: activation, Entries: []entryAnswer{}}
-	for _, open := range answer.Open {
+	one, isThere := answer.only(activation)
+	if !isThere {
+		return fmt.Errorf("run %s has no activation %s", run.Name, activation)
+	}
+	return a.Show(one)
+}
+
+// only is what there is to read of one activation.
+func (x runAnswer) only(activation string) (one activationAnswer, isThere bool) {
+	one = activationAnswer{Run: x.Run, Activation: activation, Entries: []entryAnswer{}}
+	for _, open := range x.Open {
 		if open.Activation == activation {
 			one.Open = &open
 		}
 	}
-	for _, entry := range answer.History {
+	for _, entry := range x.History {
 		if entry.Activation == activation {
 			one.Entries = append(one.Entries, entry)
 		}
 	}
-	if one.Open == nil && len(one.Entries) == 0 {
-		return fmt.Errorf("run %s has no activation %s", run.Name, activation)
-	}
-	return a.Show(one)
+	return one, one.Open != nil || len(one.Entries) > 0
 }
 
 // An activationAnswer is all there is to read of one activation. A call of a

@@ -22,6 +22,13 @@ type Spec struct {
 	ResponseSchema any `json:"responseSchema,omitempty"`
 }
 
+// SpecOf reads what an answer must be like from the spec of a task as JSON.
+func SpecOf(task map[string]any) Spec {
+	outline, _ := task["form"].(map[string]any)
+	fields, _ := outline["fields"].([]any)
+	return Spec{Fields: FieldsOf(fields), ResponseSchema: task["responseSchema"]}
+}
+
 // Rules that an answer can break. In strict mode the rule is the keyword of the schema instead.
 const (
 	// RuleRequired: the value must be present, not null and no blank text.

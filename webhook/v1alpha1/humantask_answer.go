@@ -147,18 +147,11 @@ func (c taskChange) judgeAnswer() error {
 	if size := jsonvalue.Size(answer); size > form.MaxAnswerBytes {
 		return c.invalid(field.ErrorList{excess(path.Child(memberAnswer), size, form.MaxAnswerBytes, "bytes of JSON")})
 	}
-	_, wrong := form.Accept(specOf(c.spec), answer)
+	_, wrong := form.Accept(form.SpecOf(c.spec), answer)
 	if len(wrong) == 0 {
 		return nil
 	}
 	return c.rejected(wrong)
-}
-
-// specOf reads what an answer must be like from a question as JSON.
-func specOf(spec map[string]any) form.Spec {
-	outline, _ := spec["form"].(map[string]any)
-	fields, _ := outline["fields"].([]any)
-	return form.Spec{Fields: form.FieldsOf(fields), ResponseSchema: spec["responseSchema"]}
 }
 
 // rejected is 422 with paths and rules: an answer may be confidential.
