@@ -63,6 +63,8 @@ type cast struct {
 	proposes []any
 	// assesses takes the place of what is said at each gate.
 	assesses map[string]any
+	// does takes the place of saying anything at a gate: steps of a playbook.
+	does map[string]string
 }
 
 // passed is a review that found nothing.
@@ -117,12 +119,21 @@ func (c cast) planner() string {
 		book.WriteString(replies("Review the pull request below", review))
 	}
 	for _, gate := range gates {
-		book.WriteString(strings.Repeat(replies("must be involved to "+gate, c.assessment(gate)), 5))
+		book.WriteString(strings.Repeat(c.judges(gate), 5))
 	}
 	for _, gate := range slices.Sorted(maps.Keys(c.assesses)) {
 		book.WriteString(strings.Repeat(replies("What is wrong:", c.assesses[gate]), 2))
 	}
 	return book.String()
+}
+
+// judges is what happens when a person may be needed at a gate.
+func (c cast) judges(gate string) string {
+	when := "must be involved to " + gate
+	if steps, isThere := c.does[gate]; isThere {
+		return fmt.Sprintf("- when: %q\n  steps: %s\n", when, steps)
+	}
+	return replies(when, c.assessment(gate))
 }
 
 func (c cast) assessment(gate string) any {
@@ -251,8 +262,14 @@ func (h *hub) casts(c cast) *api.WorkflowRun {
 // decides answers the open checkpoint and resumes the run.
 func (h *hub) decides(run *api.WorkflowRun, proceed bool) *api.HumanTask {
 	GinkgoHelper()
+	return h.responds(run, proceed, "As you say")
+}
+
+// responds is to decide with words of one's own.
+func (h *hub) responds(run *api.WorkflowRun, proceed bool, response string) *api.HumanTask {
+	GinkgoHelper()
 	task := h.checkpoint(run)
-	h.answers(task, fmt.Sprintf(`{"proceed":%t,"response":"As you say","rationale":"I have read it"}`, proceed))
+	h.answers(task, fmt.Sprintf(`{"proceed":%t,"response":%q,"rationale":"I have read it"}`, proceed, response))
 	h.resumes(run)
 	return task
 }

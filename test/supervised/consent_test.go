@@ -1,6 +1,8 @@
 package supervised
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +41,27 @@ var _ = Describe("A checkpoint takes nothing for consent", func() {
 		Entry("null", func(said map[string]any) { said["requiresUser"] = nil }),
 		Entry("a word", func(said map[string]any) { said["requiresUser"] = "no" }),
 		Entry("with an approval beside it", func(said map[string]any) { said["proceed"] = true }),
+	)
+
+	DescribeTable("supervised 28: and an agent that cannot assess says nothing, either",
+		func(ctx SpecContext, steps, code string) {
+			h := newHub(ctx)
+			hurried := shipped()
+			const kind = "      actionType: agent.prompt\n"
+			Expect(hurried["flows/UserCheckpoint.md"]).To(ContainSubstring(kind))
+			hurried["flows/UserCheckpoint.md"] = strings.Replace(hurried["flows/UserCheckpoint.md"], kind, kind+"      timeout: PT15S\n", 1)
+			h.commit = h.defines(hurried)
+			c := agreeing()
+			c.does = map[string]string{toHandoff: steps}
+			run := h.casts(c)
+
+			Expect(h.fails(run)).To(Equal("handoff[1]/assess#1 " + code))
+			Expect(h.asked()).To(Equal(2))
+			Expect(run.Status.Outputs).To(BeNil())
+		},
+		Entry("it breaks down", `[{exit: 3}]`, "AGENT_ERROR"),
+		Entry("it wants a tool first", `[{permission: {tool: Write, expect: deny}}, {say: "yes"}]`, "AGENT_TOOL_DENIED"),
+		Entry("its time is over", `[{hang: true}]`, "AGENT_TIMEOUT"),
 	)
 
 	It("supervised 28: and a person's failure to answer fails the run", func(ctx SpecContext) {
