@@ -3,6 +3,7 @@ package supervised
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -89,24 +90,39 @@ var _ = Describe("At a gate of the adversarial implementation", func() {
 	It("supervised 59: what is returned is what was shown, and what approval triggers stands in it", func(ctx SpecContext) {
 		h := newHub(ctx)
 		c := agreeing()
-		c.asks = []string{toAuthorize, toReview}
-		c.changes = []map[string]any{found(passed("It is fine."), deferred("readiness"))}
+		c.asks = gates
+		c.changes = []map[string]any{found(failed("It says too little.", "Say more."), deferred("readiness")), found(passed("It is fine."), deferred("liveness"))}
 		run := h.casts(c)
 
-		authorization := h.decides(run, true).Spec.HumanContext.Description
-		Expect(authorization).To(And(
-			ContainSubstring("up to five rounds"), ContainSubstring("`"+workBranch+"`"), ContainSubstring("one commit and one push"),
-			ContainSubstring("one draft pull request"), ContainSubstring("`main`"), ContainSubstring(h.git.URL+"/team/app"), ContainSubstring("Plan 1: add health.md."),
-		))
-		task := h.decides(run, false)
-		h.ends(run, "stopped-implementation")
+		var shown []string
+		for _, gate := range []struct{ purpose, triggers string }{
+			{toHandoff, "Approval sends this handoff, as it is, to the agent that plans the implementation."},
+			{toPlan, "If the review has passed, approval leads to the authorization of the implementation."},
+			{toAuthorize, "Approval triggers up to five rounds of implementation on the branch `" + workBranch + "`"},
+			{toReview, "Approval files an issue for each finding below whose disposition is `defer`."},
+			{toReview, "Approval files an issue for each finding below whose disposition is `defer`."},
+			{toAccept, "Accepting ends the run and changes nothing on the forge"},
+		} {
+			task := h.decides(run, gate.purpose != toAccept)
+			Expect(task.Spec.HumanContext.Title).To(Equal(gate.purpose))
+			_, material, _ := strings.Cut(task.Spec.HumanContext.Description, "The whole material:\n\n")
+			Expect(material).To(HavePrefix(gate.triggers))
+			shown = append(shown, material)
+		}
+		h.ends(run, "rejected")
 
-		report := implementationOf(run).Report
-		Expect(report).To(And(
-			HavePrefix("Approval files an issue for each finding below whose disposition is `defer`."),
-			ContainSubstring(implementationOf(run).Commit), ContainSubstring("It is fine."), ContainSubstring("health.md has one paragraph"),
+		Expect(shown[2]).To(And(
+			ContainSubstring("one commit and one push"), ContainSubstring("one draft pull request"), ContainSubstring("`main`"),
+			ContainSubstring(h.git.URL+"/team/app"), ContainSubstring("Plan 1: add health.md."),
 		))
-		Expect(task.Spec.HumanContext.Description).To(HaveSuffix("The whole material:\n\n" + report))
+		returned := implementationOf(run)
+		Expect(shown[4]).To(Equal(returned.Report))
+		Expect(shown[3]).NotTo(Equal(returned.Report), "the first round's is another one")
+		Expect(returned.Report).To(And(
+			ContainSubstring(returned.Commit), ContainSubstring("It is fine."), ContainSubstring(`"evidence":["health.md has one paragraph"]`),
+		))
+		Expect(shown[5]).To(HaveSuffix("The last report:\n\n" + returned.Report))
+		Expect(shown[5]).To(And(ContainSubstring(h.git.URL+"/team/app/issues/2"), ContainSubstring(h.git.URL+"/team/app/issues/3")))
 	})
 
 	It("supervised 34: what failed its review goes back to its author with the review, the revision prompt and the decision", func(ctx SpecContext) {
@@ -117,11 +133,12 @@ var _ = Describe("At a gate of the adversarial implementation", func() {
 		c.changes = []map[string]any{found(failed("It says\ttoo little.", "Say ${{ more }}.")), found(passed("It is fine."))}
 		run := h.casts(c)
 		for range 4 {
-			h.decides(run, true)
+			h.responds(run, true, `Yes, "as it is": ${{ context.plan }}`)
 		}
 		h.ends(run, "accepted")
 
-		decision := `"proceed":true,"question":"Shall this go on?","rationale":"I have read it","recommendation":"yes","requiresUser":true,"response":"As you say"`
+		decision := `{"assessment":"Nothing to choose.","options":["yes","no"],"proceed":true,"question":"Shall this go on?","rationale":"I have read it",` +
+			`"recommendation":"yes","requiresUser":true,"response":"Yes, \"as it is\": ${{ context.plan }}"}`
 		for activation, parts := range map[string][]string{
 			"Planning[1]/revise#1":       {"No ${{ context.evidence }} is given.\n\n- at all", "Give \"evidence\".\n", decision},
 			"Implementation[1]/revise#1": {"It says\ttoo little.", "Say ${{ more }}.", decision},

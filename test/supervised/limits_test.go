@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -86,8 +85,9 @@ var _ = Describe("The adversarial implementation gives up", func() {
 		Expect(h.git.Count("git-receive-pack")).To(BeZero())
 	})
 
-	It("supervised 57: after five rounds on one pull request, each a push on top of the one before", func(ctx SpecContext) {
+	It("supervised 55, supervised 57: after five rounds on one pull request, each a push on top of the one before", func(ctx SpecContext) {
 		h := newHub(ctx)
+		h.project.Git("config", "receive.denyNonFastForwards", "true")
 		c := agreeing()
 		c.changes = five(func(round int) map[string]any {
 			return found(failed(fmt.Sprintf("Round %d says too little.", round), "Say more."))
@@ -95,13 +95,26 @@ var _ = Describe("The adversarial implementation gives up", func() {
 		run := h.casts(c)
 		h.ends(run, "awaiting-direction-implementation")
 
-		Expect(h.turns(run)).To(HaveLen(6 + 5*4 + 1))
+		want := slices.Clone(turnsOfAcceptance[:7])
+		for round, turns := range [][]string{{"observe[2]/prompt"}, {"observe[1]/prompt"}, {"observe[1]/prompt"}, {"observe[1]/prompt"}, {"observe[1]/prompt"}} {
+			for _, turn := range append(turns, "verdict", "checkpoint[1]/assess", "revise") {
+				want = append(want, fmt.Sprintf("Implementation[%d]/%s#1", round+1, turn))
+			}
+		}
+		Expect(h.turns(run)).To(Equal(want))
 		Expect(h.app.Pulls()).To(HaveLen(1))
 		Expect(h.git.Count("git-receive-pack")).To(Equal(5))
-		Expect(strings.Fields(h.project.Git("log", "--format=%s", "main.."+workBranch))).To(HaveLen(5 * len(strings.Fields("Tell of health"))))
+		Expect(h.project.Git("rev-list", "--count", "main.."+workBranch)).To(Equal("5"))
 		Expect(h.project.Git("show", workBranch+":health.md")).To(ContainSubstring("round 5"))
 		Expect(implementationOf(run).Commit).To(Equal(h.project.Head(workBranch)))
-		Expect(h.history(run)).NotTo(ContainElement(HaveField("Activation", HavePrefix("accept"))))
+
+		history := h.history(run)
+		Expect(history).NotTo(ContainElement(HaveField("Activation", HavePrefix("accept"))))
+		Expect(len(history)).To(BeNumerically(">", 64))
+		Expect(len(run.Status.History.Entries)).To(BeNumerically("<=", 64), "the rest is on pages")
+		for at, entry := range history {
+			Expect(entry.Seq).To(BeEquivalentTo(at + 1))
+		}
 	})
 
 	DescribeTable("supervised 58: when the implementor gets nowhere",
@@ -118,9 +131,13 @@ var _ = Describe("The adversarial implementation gives up", func() {
 		Entry("four observations", func(c *cast) {
 			c.proposes = []any{observation(), observation(), observation(), observation()}
 		}, "Implementation#1 NO_MATCHING_EDGE", 10),
-		Entry("a proposal that is none, twice repaired", func(c *cast) {
-			c.proposes = slices.Repeat([]any{map[string]any{"kind": "proposal", "proposal": "health.md"}}, 3)
-		}, "Implementation[1]/observe[2]/prompt#1 REPLY_INVALID", 10),
+		Entry("a change that is not only where it may be", func(c *cast) {
+			outside := proposes("# Health\n")
+			changes := outside["proposal"].(map[string]any)["changes"].(map[string]any)
+			flow := map[string]any{"write": map[string]any{"path": ".github/workflows/health.yaml", "content": "on: push\n"}}
+			changes["operations"] = append(changes["operations"].([]any), flow)
+			c.proposes = []any{outside}
+		}, "Implementation[1]/apply#1 FRAGMENT_PATH", 8),
 		Entry("a change that changes nothing", func(c *cast) {
 			unchanged := proposes("")
 			write := map[string]any{"write": map[string]any{"path": "README.md", "content": "# App\n"}}
@@ -128,6 +145,29 @@ var _ = Describe("The adversarial implementation gives up", func() {
 			c.proposes = []any{unchanged}
 		}, "Implementation[1]/commit#1 EMPTY_INDEX", 8),
 	)
+
+	It("supervised 31, supervised 58: when a proposal is none, and none after two repairs in the same conversation", func(ctx SpecContext) {
+		h := newHub(ctx)
+		c := agreeing()
+		c.proposes = slices.Repeat([]any{map[string]any{"kind": "proposal", "proposal": "health.md"}}, 3)
+		run := h.casts(c)
+		const proposal = "Implementation[1]/observe[2]/prompt#1"
+		Expect(h.fails(run)).To(Equal(proposal + " REPLY_INVALID"))
+
+		var turns api.TurnList
+		Expect(admin.List(ctx, &turns, client.InNamespace(h.namespace))).To(Succeed())
+		Expect(turns.Items).To(HaveLen(10))
+		var repairs []int32
+		for _, turn := range turns.Items {
+			if turn.Spec.Prompt.Activation == proposal {
+				repairs = append(repairs, turn.Spec.Prompt.Repair)
+				Expect(turn.Spec.SessionRef).To(Equal(h.turnAt("Planning[1]/plan#1").Spec.SessionRef))
+			}
+		}
+		Expect(repairs).To(ConsistOf(int32(0), int32(1), int32(2)))
+		Expect(h.project.Head(workBranch)).To(BeEmpty())
+		Expect(h.forge.Mutations()).To(BeEmpty())
+	})
 
 	It("supervised 58: before anybody is asked, when an instruction cannot be read", func(ctx SpecContext) {
 		h := newHub(ctx)
