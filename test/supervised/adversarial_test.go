@@ -249,11 +249,14 @@ func shipped() map[string]string {
 	return documents
 }
 
-// casts starts the workflow with agents that say what the cast says.
-func (h *hub) casts(c cast) *api.WorkflowRun {
+// casts starts the workflow with agents that say what the cast says, once they are prepared.
+func (h *hub) casts(c cast, prepare ...func()) *api.WorkflowRun {
 	GinkgoHelper()
 	h.teaches("planner", c.planner())
 	h.teaches("implementor", c.implementor())
+	for _, f := range prepare {
+		f()
+	}
 	return h.starts("health", h.commit, map[string]any{
 		"request": "Say that all is well.", "repository": h.project.URL, "tracker": h.git.URL + "/team/app",
 	})
