@@ -19,17 +19,16 @@ import (
 
 var _ = Describe("Whatever happens to the operator, a supervised run", Label("crash"), func() {
 	It("supervised 15: asks once, claims once and publishes once", func(ctx SpecContext) {
-		explores(ctx, crash.Sampled(12), crash.Faults()...)
+		explores(ctx, scenario(newWorld, publishesOnce), crash.Sampled(12), crash.Faults()...)
 	}, NodeTimeout(time.Hour))
 
 	It("supervised 14: takes every step once while two managers carry it", func(ctx SpecContext) {
-		explores(ctx, 1, crash.Twins)
+		explores(ctx, scenario(newWorld, publishesOnce), 1, crash.Twins)
 	}, NodeTimeout(10*time.Minute))
 })
 
-func explores(ctx context.Context, every int, kinds ...crash.Kind) {
+func explores(ctx context.Context, s crash.Scenario, every int, kinds ...crash.Kind) {
 	GinkgoHelper()
-	s := scenario(publishesOnce)
 	s.Kinds, s.Every = kinds, every
 	out, err := crash.Explore(ctx, s)
 	Expect(err).NotTo(HaveOccurred())
@@ -50,8 +49,8 @@ func publishesOnce(w *world) {
 	Expect(string(run.Status.Outputs.Raw)).To(ContainSubstring(w.project.Head("agent/notes")))
 }
 
-// scenario tells a story of a namespace while faults strike its operator.
-func scenario(tell func(w *world)) crash.Scenario {
+// scenario makes worlds and tells their story while faults strike their operators.
+func scenario(make func(ctx context.Context) *world, tell func(w *world)) crash.Scenario {
 	var worlds sync.Map // namespace to *world
 	worldOf := func(namespace string) *world {
 		found, _ := worlds.Load(namespace)
@@ -61,7 +60,7 @@ func scenario(tell func(w *world)) crash.Scenario {
 		Config: env.Operator,
 		World: func(ctx context.Context) (string, error) {
 			var w *world
-			if err := InterceptGomegaFailure(func() { w = newWorld(ctx) }); err != nil {
+			if err := InterceptGomegaFailure(func() { w = make(ctx) }); err != nil {
 				return "", err
 			}
 			worlds.Store(w.namespace, w)

@@ -2,14 +2,16 @@ package supervised
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/internal/testing/crash"
@@ -50,27 +52,123 @@ func nth(n int, isOne func(*http.Request) bool) func(*http.Request) bool {
 	return func(req *http.Request) bool { return isOne(req) && int(seen.Add(1)) == n }
 }
 
-// annals are what a history once told, by number. What it tells must stay so.
+// annals are what a history told, by number. What was told once must stay so.
 type annals struct {
-	mu   sync.Mutex
-	told map[int64]string
+	mu      sync.Mutex
+	told    map[int64]string
+	changed []string
 }
 
 func (a *annals) read(entries []api.HistoryEntry) {
-	GinkgoHelper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.told == nil {
 		a.told = map[int64]string{}
 	}
 	for _, entry := range entries {
-		text, err := json.Marshal(entry)
-		Expect(err).NotTo(HaveOccurred())
-		if before, isTold := a.told[entry.Seq]; isTold {
-			Expect(string(text)).To(Equal(before), "history was changed")
+		text := show(entry)
+		if before, isTold := a.told[entry.Seq]; isTold && before != text {
+			a.changed = append(a.changed, before+" became "+text)
 		}
-		a.told[entry.Seq] = string(text)
+		a.told[entry.Seq] = text
 	}
+}
+
+// follow reads what the histories of the world tell until the context ends.
+func (a *annals) follow(w *world) {
+	GinkgoHelper()
+	watcher, err := admin.Watch(w.ctx, &api.WorkflowRunList{}, client.InNamespace(w.namespace))
+	Expect(err).NotTo(HaveOccurred())
+	context.AfterFunc(w.ctx, watcher.Stop)
+	go func() {
+		for event := range watcher.ResultChan() {
+			if run, isRun := event.Object.(*api.WorkflowRun); isRun {
+				a.read(run.Status.History.Entries)
+			}
+		}
+	}()
+}
+
+// unchanged are annals that never told a thing in two ways.
+func (a *annals) unchanged() {
+	GinkgoHelper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	Expect(a.told).NotTo(BeEmpty())
+	Expect(a.changed).To(BeEmpty())
+}
+
+// isAccepted is the whole workflow with a finding that a person lets be deferred.
+func isAccepted(h *hub) {
+	var told annals
+	told.follow(h.world)
+	c := agreeing()
+	c.asks = []string{toReview}
+	c.changes = []map[string]any{found(passed("It is fine."), deferred("readiness"))}
+	run := h.casts(c)
+	h.decides(run, true)
+	h.ends(run, "accepted")
+
+	told.read(h.history(run))
+	told.unchanged()
+	Expect(h.turns(run)).To(Equal(turnsOfAcceptance))
+	Expect(h.forge.Mutations()).To(Equal([]string{"POST /repos/team/app/pulls", "POST /repos/team/app/issues"}))
+	Expect(h.app.Pulls()).To(HaveLen(1))
+	Expect(h.app.Issues()).To(HaveLen(1))
+	Expect(h.git.Count("git-receive-pack")).To(Equal(1))
+	Expect(h.project.Git("rev-list", "--count", "main.."+workBranch)).To(Equal("1"))
+}
+
+// whole is the scenario of the shipped workflow: each world has a forge, agents and
+// the node that they run on.
+func whole(tell func(h *hub)) crash.Scenario {
+	var hubs sync.Map // namespace to *hub
+	hubOf := func(namespace string) *hub {
+		found, _ := hubs.Load(namespace)
+		return found.(*hub)
+	}
+	s := scenario(func(ctx context.Context) *world {
+		h := idleHub(ctx)
+		hubs.Store(h.namespace, h)
+		return h.world
+	}, func(w *world) { tell(hubOf(w.namespace)) })
+	s.Start = func(ctx context.Context, cfg *rest.Config, namespace string) error {
+		return process{w: hubOf(namespace).world}.run(ctx, cfg)
+	}
+	s.Others = func(ctx context.Context, namespace string) error {
+		return hubOf(namespace).node(GinkgoT().TempDir()).Run(ctx)
+	}
+	s.Ending, s.Normalize = runs, keepCourse
+	return s
+}
+
+// runs of a namespace.
+func runs(ctx context.Context, namespace string) ([]client.Object, error) {
+	var all api.WorkflowRunList
+	if err := admin.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	objects := make([]client.Object, len(all.Items))
+	for i := range all.Items {
+		objects[i] = &all.Items[i]
+	}
+	return objects, nil
+}
+
+// keepCourse leaves of a run how it ended and which way it took there. What its
+// agents took and by how many executions it came to its end differs.
+func keepCourse(object map[string]any) {
+	status, _ := object["status"].(map[string]any)
+	history, _ := status["history"].(map[string]any)
+	entries, _ := history["entries"].([]any)
+	course := make([]any, len(entries))
+	for i, entry := range entries {
+		told, _ := entry.(map[string]any)
+		course[i] = map[string]any{"activation": told["activation"], "outcome": told["outcome"], "edge": told["edge"], "call": told["call"]}
+	}
+	phase, outcome := status["phase"], status["outcome"]
+	clear(object)
+	object["phase"], object["outcome"], object["entries"], object["course"] = phase, outcome, history["total"], course
 }
 
 var _ = Describe("The adversarial implementation among interruptions", func() {
@@ -85,7 +183,6 @@ var _ = Describe("The adversarial implementation among interruptions", func() {
 		Expect(run.Status.Executions[0].EndedAt).To(BeNil())
 		var before annals
 		before.read(h.history(run))
-		Expect(before.told).NotTo(BeEmpty())
 
 		h.operate()
 		task := h.checkpoint(run)
@@ -98,6 +195,7 @@ var _ = Describe("The adversarial implementation among interruptions", func() {
 		h.ends(run, "accepted")
 
 		before.read(h.history(run))
+		before.unchanged()
 		Expect(run.Status.Executions).To(HaveLen(3))
 		Expect(run.Status.Executions[2].Reason).To(Equal(api.ExecutionResumed))
 		Expect(run.Status.Executions[2].RequestedBy).To(Equal("bob"))
@@ -105,4 +203,8 @@ var _ = Describe("The adversarial implementation among interruptions", func() {
 		Expect(h.forge.Mutations()).To(Equal([]string{"POST /repos/team/app/pulls"}))
 		Expect(h.git.Count("git-receive-pack")).To(Equal(1))
 	})
+
+	It("supervised 15: comes to the same with the same turns and remote objects, wherever its manager is killed", Label("crash"), func(ctx SpecContext) {
+		explores(ctx, whole(isAccepted), crash.Sampled(40), crash.Stops()...)
+	}, NodeTimeout(3*time.Hour))
 })

@@ -27,7 +27,9 @@ import (
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 )
 
-const patience = 90 * time.Second
+// patience is more than the minute for which an effect must be missing that may have
+// been sent.
+const patience = 3 * time.Minute
 
 // person is somebody the stories are about.
 type person struct {

@@ -134,7 +134,7 @@ func (p process) options() operator.Options {
 			SupervisedOptions: controllers.SupervisedOptions{
 				Remotes: types.NamespacedName{Namespace: p.w.namespace, Name: "axiom-remotes"}, Workers: 4, Leadership: p.leadership,
 			},
-			CacheDir:          p.w.cache, CacheBytes: 1 << 30, Authorities: p.w.git.Authority,
+			CacheDir: p.w.cache, CacheBytes: 1 << 30, Authorities: p.w.git.Authority,
 		},
 		GatewayAddress: serves,
 		GetCertificate: keeper.GetCertificate,
@@ -159,9 +159,14 @@ func (w *world) operate(how ...func(*process)) (stop func()) {
 	return stop
 }
 
+// node of the world, whose persistent volumes are in a directory.
+func (w *world) node(volumes string) *kubelet.Kubelet {
+	return &kubelet.Kubelet{Client: admin, Namespace: w.namespace, Programs: programs, Volumes: volumes, Log: GinkgoWriter}
+}
+
 // settles starts a node for the world, which runs pods as local processes.
 func (w *world) settles() {
-	node := &kubelet.Kubelet{Client: admin, Namespace: w.namespace, Programs: programs, Volumes: GinkgoT().TempDir(), Log: GinkgoWriter}
+	node := w.node(GinkgoT().TempDir())
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- node.Run(ctx) }()
