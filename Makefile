@@ -137,6 +137,10 @@ bench-runs: ## Measure runs against a real API server and write the table and pl
 bench-gateway: ## Measure sessions that propose at once, and write the table; ARGS=--quick for less.
 	go run ./hack/bench/runs --gateway --write $(ARGS)
 
+.PHONY: bench-supervised
+bench-supervised: envtest-assets ## Measure supervised runs and write the table of docs/performance.md.
+	KUBEBUILDER_ASSETS="$$(hack/cluster/build --print-path envtest)" hack/bench-supervised
+
 .PHONY: bench-core
 bench-core: ## Measure the pure packages and write the table of docs/performance.md.
 	hack/bench-core
