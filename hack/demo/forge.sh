@@ -45,14 +45,14 @@ stop_forge() {
 
 # push DIRECTORY REPOSITORY makes a repository with what the directory has.
 push() {
-  local scratch
+  local scratch out
   scratch=$(mktemp -d)
   cp -R "$1/." "$scratch"
   git -C "$scratch" init -q -b main
   git -C "$scratch" add .
   git -C "$scratch" -c user.name=Alice -c user.email=alice@example.com commit -qm "Begin"
-  git -C "$scratch" -c http.proxy= -c credential.helper= \
+  out=$(git -C "$scratch" -c credential.helper= \
     -c "credential.helper=!f() { echo username=axiom; echo password=\$(cat '$forge_directory/data/token'); }; f" \
-    push -q "$2" main
+    push -q "$2" main 2>&1) || die "$out"
   rm -rf "$scratch"
 }
