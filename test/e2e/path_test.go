@@ -23,6 +23,8 @@ var _ = Describe("the main job", Ordered, func() {
 		taskName string
 	)
 
+	BeforeAll(settle)
+
 	It("takes a draft and finds it valid", func(ctx SpecContext) {
 		administrator.do(ctx, "apply", "-f", samples+"people.yaml", "-f", samples+"playbook.yaml")
 		alice.do(ctx, "create", "-f", samples+"composition.yaml")

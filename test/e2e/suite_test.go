@@ -23,7 +23,8 @@ import (
 const samples = "../../config/samples/cve-triage/"
 
 var (
-	cluster   client.Client
+	cluster client.Client
+	// namespace of the container that runs.
 	namespace string
 )
 
@@ -39,15 +40,19 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred(), "KUBECONFIG must name the cluster under test")
 	cluster, err = client.New(config, client.Options{Scheme: testenv.NewScheme()})
 	Expect(err).NotTo(HaveOccurred())
+})
 
+// settle gives the specs of a container a namespace of their own.
+func settle(ctx SpecContext) {
+	GinkgoHelper()
 	ns := testenv.Namespace("e2e")
 	ns.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	Expect(cluster.Create(ctx, ns)).To(Succeed())
 	namespace = ns.Name
 	DeferCleanup(func(ctx SpecContext) {
-		Expect(client.IgnoreNotFound(cluster.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))).To(Succeed())
+		Expect(client.IgnoreNotFound(cluster.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns.Name}}))).To(Succeed())
 	})
-})
+}
 
 // person runs kubectl as one user.
 type person struct {

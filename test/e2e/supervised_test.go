@@ -39,6 +39,8 @@ const afterKill = 6 * time.Minute
 var _ = Describe("a supervised run", Ordered, func() {
 	var hub *forge
 
+	BeforeAll(settle)
+
 	BeforeAll(func(ctx SpecContext) {
 		hub = openForge(ctx)
 		administrator.do(ctx, "apply", "-f", cast+"alice.yaml", "-f", cast+"agents.yaml")
