@@ -218,8 +218,9 @@ func (a *admission) checkGraphs() error {
 }
 
 // prepare makes what a run needs of a graph that was checked. There are no problems.
-func (c *Component) prepare() (problems []workflow.Problem) {
-	c.engine, problems = engine.New(c.doc.workflow(withoutInputs), c.programs)
+func (c *Component) prepare() []workflow.Problem {
+	flow, problems := engine.New(c.doc.workflow(withoutInputs), c.programs)
+	c.engine = flow.Discreet()
 	c.declared = c.engine.Workflow().DeclaredKeys()
 	return slices.DeleteFunc(problems, func(p workflow.Problem) bool { return !p.IsError() })
 }

@@ -411,3 +411,17 @@ func TestCalls(t *testing.T) {
 		t.Errorf("outputs without a value: %v", err)
 	}
 }
+
+func TestFailuresOfConditionsQuoteNothing(t *testing.T) {
+	t.Parallel()
+	const edge = "{id: e, source: start, target: end"
+	c := admitDocument(t, strings.Replace(rendering("## S\n"), edge, edge+", condition: 'context[context.word] == 1'", 1))
+	step, err := engine.StartRun(t.Context(), c.Engine(), engine.Values{"word": "marigold"}, time.Unix(0, 0), time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := step.Instance.Failure
+	if f == nil || f.Code != engine.CodeExpressionError || f.Edge != "e" || strings.Contains(f.Message, "marigold") {
+		t.Errorf("the failure is %+v", f)
+	}
+}

@@ -18,6 +18,8 @@ type Definition struct {
 	// declared are the context keys that are null while nobody wrote them.
 	declared []string
 	problems []workflow.Problem
+	// isDiscreet keeps values out of failures.
+	isDiscreet bool
 }
 
 // New prepares a copy of a document and tells what is wrong with it. With errors among the problems, Start refuses the
@@ -38,6 +40,14 @@ func New(doc workflow.Document, x *expression.Cache) (*Definition, []workflow.Pr
 		d.joins = d.flow.Joins()
 	}
 	return d, slices.Clone(d.problems)
+}
+
+// Discreet is the definition with failures that say where an expression has no value, and nothing of the values it was
+// about, which the reasons of expressions quote.
+func (d *Definition) Discreet() *Definition {
+	discreet := *d
+	discreet.isDiscreet = true
+	return &discreet
 }
 
 // Workflow is the view of the definition's document, which must not be changed.

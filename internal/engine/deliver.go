@@ -111,7 +111,7 @@ func (r *receiver) mismatch(field, expr string, err error) (Reason, *Failure) {
 	if r.isInterrupted(err) {
 		return ReasonInterrupted, nil
 	}
-	failure := located(Failure{Code: CodeExpressionError, Field: field, Expression: expr, Message: err.Error()}, r.branch)
+	failure := located(Failure{Code: CodeExpressionError, Field: field, Expression: expr, Message: r.valueless(err)}, r.branch)
 	return ReasonMatchError, &failure
 }
 
@@ -154,7 +154,7 @@ func (r *receiver) outputs() (Values, *Failure) {
 			}
 			return nil, &Failure{
 				Phase: PhaseOutputMapping, Code: CodeExpressionError,
-				Field: m.ContextKey, Expression: m.Expression, Message: err.Error(),
+				Field: m.ContextKey, Expression: m.Expression, Message: r.valueless(err),
 			}
 		}
 		if output == nil {

@@ -57,7 +57,7 @@ func (s *stepper) failCondition(b ActiveBranch, e workflow.Edge, err error) {
 	}
 	s.failRun(Failure{
 		Phase: PhaseEdgeCondition, Code: CodeExpressionError, Node: b.Node, Activation: b.Activation,
-		Edge: e.ID(), Expression: e.Condition(), Message: err.Error(),
+		Edge: e.ID(), Expression: e.Condition(), Message: s.valueless(err),
 	})
 }
 

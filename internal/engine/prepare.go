@@ -80,7 +80,7 @@ func (s *stepper) resolve(scope expression.Scope, text, field string) (any, *Fai
 		return value, nil
 	}
 	return nil, &Failure{
-		Phase: PhaseInputResolution, Code: CodeExpressionError, Field: field, Expression: text, Message: err.Error(),
+		Phase: PhaseInputResolution, Code: CodeExpressionError, Field: field, Expression: text, Message: s.valueless(err),
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *stepper) resolveSubscription(b *ActiveBranch, node workflow.Node) *Fail
 	if err != nil {
 		return &Failure{
 			Phase: PhaseInputResolution, Code: CodeExpressionError, Field: "subscriptionKey",
-			Expression: correlation.SubscriptionKey, Message: err.Error(),
+			Expression: correlation.SubscriptionKey, Message: s.valueless(err),
 		}
 	}
 	b.SubscriptionKey = key

@@ -164,6 +164,14 @@ func (s *stepper) selects(scope expression.Scope, text string, event Values) (bo
 	return program.Selects(s.ctx, expression.Variables{Context: s.variables(), Event: event})
 }
 
+// valueless is the message of an expression's failure.
+func (s *stepper) valueless(err error) string {
+	if s.def.isDiscreet {
+		return "the expression has no value that can be used"
+	}
+	return err.Error()
+}
+
 // variables is the context with every declared key.
 func (s *stepper) variables() map[string]any {
 	if s.seeded == nil {
