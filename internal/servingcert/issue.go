@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -28,19 +29,42 @@ type authority struct {
 func (k *Keeper) renewed(data map[string][]byte) (map[string][]byte, error) {
 	now := k.Clock.Now()
 	signer, ok := loadAuthority(data)
+	trusted := data[keyAuthority]
 	if !ok || signer.certificate.NotAfter.Sub(now) < certificateLife {
 		var err error
 		if signer, err = newAuthority(now); err != nil {
 			return nil, err
 		}
+		trusted = append(slices.Clone(signer.pem), vouchers(data, now)...)
 	}
 	certificate, key, err := k.issue(signer, now)
 	if err != nil {
 		return nil, err
 	}
 	return map[string][]byte{
-		keyAuthority: signer.pem, keyAuthorityKey: signer.keyPEM, keyCertificate: certificate, keyPrivate: key,
+		keyAuthority: trusted, keyAuthorityKey: signer.keyPEM, keyCertificate: certificate, keyPrivate: key,
 	}, nil
+}
+
+// vouchers are the authorities, PEM, by which the certificate that is replaced still
+// verifies: another replica may serve it for a while.
+func vouchers(data map[string][]byte, now time.Time) (found []byte) {
+	served, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
+	if err != nil || served.Leaf == nil {
+		return nil
+	}
+	for block, rest := pem.Decode(data[keyAuthority]); block != nil; block, rest = pem.Decode(rest) {
+		candidate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			continue
+		}
+		roots := x509.NewCertPool()
+		roots.AddCert(candidate)
+		if _, err := served.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now}); err == nil {
+			found = append(found, pem.EncodeToMemory(block)...)
+		}
+	}
+	return found
 }
 
 func loadAuthority(data map[string][]byte) (authority, bool) {
@@ -52,7 +76,7 @@ func loadAuthority(data map[string][]byte) (authority, bool) {
 	if !isSigner || loaded.Leaf == nil {
 		return authority{}, false
 	}
-	return authority{certificate: loaded.Leaf, key: key, pem: data[keyAuthority], keyPEM: data[keyAuthorityKey]}, true
+	return authority{certificate: loaded.Leaf, key: key, pem: certificatePEM(loaded.Leaf.Raw), keyPEM: data[keyAuthorityKey]}, true
 }
 
 func newAuthority(now time.Time) (authority, error) {

@@ -3,7 +3,12 @@
 // replicas share, and a certificate signed by it that is renewed in time.
 //
 // The authority stays as long as it outlives a new certificate, since pods and
-// webhook configurations trust the one they were given.
+// webhook configurations trust the one they were given. When it is replaced, the
+// one before stays trusted beside it until it expires, for replicas that have not
+// loaded the new certificate yet.
+//
+// The certificate may also be somebody else's work, such as cert-manager's: then it
+// is loaded, and loaded again when it changes, and nothing is written.
 package servingcert
 
 import (
@@ -59,13 +64,17 @@ type Keeper struct {
 	// Adjust changes the validating configuration in other ways at the same time
 	// and tells whether it did; may be nil.
 	Adjust func(*admissionv1.ValidatingWebhookConfiguration) bool
+	// External says that somebody else keeps the Secret and what the webhook
+	// configurations trust: the certificate is loaded and never made, and of the
+	// configurations only what Adjust changes is written.
+	External bool
 	// Clock decides when to renew.
 	Clock clock.WithTicker
 
 	current atomic.Pointer[pair]
 }
 
-// pair is a loaded certificate and the authority to trust for it.
+// pair is a loaded certificate and the authorities to trust for it.
 type pair struct {
 	certificate *tls.Certificate
 	authority   []byte
@@ -79,7 +88,8 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, ErrNotReady
 }
 
-// CA returns the authority's certificate, PEM; nil before the first Ensure.
+// CA returns the certificates of all authorities to trust, PEM, the one that signs
+// first; nil before the first Ensure.
 func (k *Keeper) CA() []byte {
 	if loaded := k.current.Load(); loaded != nil {
 		return loaded.authority
@@ -110,6 +120,9 @@ func (k *Keeper) NeedLeaderElection() bool { return false }
 // Ensure loads the certificate, after making or renewing it where needed, and
 // has the webhook configurations trust it. Replicas may do so at once: the
 // Secret's resource version decides who makes it, and the others load it.
+//
+// Callers are told to trust a new authority before its certificate is served; that
+// they could not be told is an error that keeps nothing from being served.
 func (k *Keeper) Ensure(ctx context.Context) error {
 	var data map[string][]byte
 	err := retry.OnError(retry.DefaultBackoff, isRace, func() error {
@@ -124,16 +137,27 @@ func (k *Keeper) Ensure(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load serving certificate: %w", err)
 	}
+	err = k.trustAll(ctx, data[keyAuthority])
 	k.current.Store(&pair{certificate: &certificate, authority: data[keyAuthority]})
+	return err
+}
+
+func (k *Keeper) trustAll(ctx context.Context, ca []byte) error {
 	if k.Webhooks == "" {
 		return nil
 	}
-	return errors.Join(k.trustMutating(ctx, data[keyAuthority]), k.trustValidating(ctx, data[keyAuthority]))
+	if k.External {
+		return k.trustValidating(ctx, nil)
+	}
+	return errors.Join(k.trustMutating(ctx, ca), k.trustValidating(ctx, ca))
 }
 
 func (k *Keeper) ensureSecret(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := k.Client.Get(ctx, k.Secret, secret)
+	if k.External {
+		return secret.Data, err
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
@@ -226,8 +250,9 @@ func trust[C any, P interface {
 	return nil
 }
 
+// setCA changes nothing without an authority.
 func setCA(config *admissionv1.WebhookClientConfig, ca []byte) bool {
-	if bytes.Equal(config.CABundle, ca) {
+	if ca == nil || bytes.Equal(config.CABundle, ca) {
 		return false
 	}
 	config.CABundle = ca
