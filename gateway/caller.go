@@ -7,6 +7,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,17 +105,27 @@ func (s *Server) anySessionCaller(r *http.Request) (caller, error) {
 	if presented == "" {
 		return caller{}, unauthorized()
 	}
-	sessions := &api.AgentSessionList{}
-	err := s.live.List(r.Context(), sessions, client.MatchingFields{fieldTokenHash: token.Hash(presented)})
-	if err != nil {
-		return caller{}, fmt.Errorf("find session of token: %w", err)
-	}
-	for i := range sessions.Items {
-		if session := &sessions.Items[i]; opens(r, session.Status.TokenHash) {
-			return callerIn(session), nil
+	for _, namespace := range s.within() {
+		sessions := &api.AgentSessionList{}
+		hashed := client.MatchingFields{fieldTokenHash: token.Hash(presented)}
+		if err := s.live.List(r.Context(), sessions, client.InNamespace(namespace), hashed); err != nil {
+			return caller{}, fmt.Errorf("find session of token: %w", err)
+		}
+		for i := range sessions.Items {
+			if session := &sessions.Items[i]; opens(r, session.Status.TokenHash) {
+				return callerIn(session), nil
+			}
 		}
 	}
 	return caller{}, unauthorized()
+}
+
+// within are the namespaces to look for sessions in.
+func (s *Server) within() []string {
+	if len(s.namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return s.namespaces
 }
 
 // sessionOrPerson is the agent of any session, or a person with the rights.

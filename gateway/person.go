@@ -13,7 +13,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=localsubjectaccessreviews,verbs=create
 
 const bearerScheme = "Bearer "
 
@@ -75,9 +75,11 @@ func (s *Server) authorize(ctx context.Context, user *authenticationv1.UserInfo,
 	for name, values := range user.Extra {
 		extra[name] = authorizationv1.ExtraValue(values)
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	// The local kind, since a role in the namespace can allow it.
+	review := &authorizationv1.LocalSubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &wanted, User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
 	}}
+	review.Namespace = wanted.Namespace
 	if err := s.live.Create(ctx, review); err != nil {
 		return fmt.Errorf("review access: %w", err)
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	Cached client.Reader
 	// Informers wake those who wait for a prompt.
 	Informers cache.Informers
+	// Namespaces whose agents are served; empty: all.
+	Namespaces []string
 	// Expressions are compiled for the whole process.
 	Expressions *expression.Cache
 	// Template returns a session template by name, its system prompt rendered;
@@ -70,6 +72,7 @@ type Server struct {
 	live        client.Client
 	cached      client.Reader
 	watcher     client.WithWatch
+	namespaces  []string
 	contents    content.Store
 	journals    store.Store
 	expressions *expression.Cache
@@ -106,6 +109,7 @@ func New(options Options) *Server {
 		live:           live,
 		cached:         options.Cached,
 		watcher:        options.Client,
+		namespaces:     options.Namespaces,
 		contents:       content.Store{Client: live},
 		journals:       store.Store{Client: live, Reader: live},
 		expressions:    options.Expressions,

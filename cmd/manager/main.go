@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -81,6 +82,7 @@ func serve(ctx context.Context, opts *options) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	opts.client.limit(config)
 	direct, err := client.New(config, client.Options{Scheme: operator.NewScheme()})
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
@@ -129,6 +131,7 @@ func (o *options) keeper(direct client.Client) *servingcert.Keeper {
 		Secret:   types.NamespacedName{Namespace: o.namespace, Name: servingSecret},
 		DNSNames: names, IPs: ips,
 		Webhooks: o.webhookConfig,
+		External: o.certificate == certificateExternal,
 		Adjust: func(config *admissionv1.ValidatingWebhookConfiguration) bool {
 			return doors.ExemptOperator(config, o.operatorUsername)
 		},
@@ -140,8 +143,11 @@ func (o *options) manager(keeper *servingcert.Keeper, lock resourcelock.Interfac
 	http1 := func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }
 	return ctrl.Options{
 		Scheme: operator.NewScheme(),
-		Cache:  operator.CacheOptions(),
+		Cache:  operator.CacheOptions(o.namespaces...),
 		Client: operator.ClientOptions(),
+		Controller: ctrlconfig.Controller{
+			MaxConcurrentReconciles: o.workers,
+		},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
 			TLSOpts: []func(*tls.Config){http1},
@@ -157,6 +163,7 @@ func (o *options) manager(keeper *servingcert.Keeper, lock resourcelock.Interfac
 		LeaderElectionResourceLockInterface: lock,
 		RenewDeadline:                       new(renewDeadline),
 		LeaderElectionReleaseOnCancel:       true,
+		GracefulShutdownTimeout:             &o.shutdown,
 	}
 }
 
@@ -183,6 +190,7 @@ func (o *options) operator(keeper *servingcert.Keeper) operator.Options {
 			},
 			CacheDir: o.workspaceCache, CacheBytes: o.workspaceBytes,
 		},
+		Namespaces:     o.namespaces,
 		Events:         o.events,
 		GatewayAddress: o.gatewayAddress,
 		GetCertificate: keeper.GetCertificate,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 	"github.com/apitomy/axiom-operator/controllers"
@@ -30,6 +32,11 @@ type options struct {
 	metricsAddress string
 	probeAddress   string
 	leaderElect    bool
+	namespaces     []string
+	certificate    string
+	client         clientRates
+	workers        int
+	shutdown       time.Duration
 
 	agentImage    string
 	agentCommand  []string
@@ -46,7 +53,20 @@ type options struct {
 	authorities    string
 }
 
+// clientRates bound the requests to the API server.
+type clientRates struct {
+	qps   float32
+	burst int
+}
+
+// Who keeps the serving certificate.
+const (
+	certificateOwn      = "Own"
+	certificateExternal = "External"
+)
+
 func (o *options) register(flags *pflag.FlagSet) {
+	o.registerOperation(flags)
 	namespace := envOr("POD_NAMESPACE", "axiom-system")
 	flags.StringVar(&o.namespace, "namespace", namespace, "Namespace the operator runs in; from POD_NAMESPACE.")
 	flags.StringVar(&o.operatorUsername, "operator-username",
@@ -86,6 +106,17 @@ func (o *options) register(flags *pflag.FlagSet) {
 		"Age at which stored events are deleted whether or not a run could still take them.")
 }
 
+func (o *options) registerOperation(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.namespaces, "namespaces", nil,
+		"Namespaces the operator works in, comma-separated; empty: all. With it, roles in these namespaces are enough.")
+	flags.StringVar(&o.certificate, "serving-certificate", certificateOwn,
+		"Who keeps the Secret axiom-serving-cert: Own makes and renews it; External loads what somebody else, such as cert-manager, puts there.")
+	flags.Float32Var(&o.client.qps, "kube-api-qps", -1, "Requests a second to the API server; negative: as many as its priority and fairness admits.")
+	flags.IntVar(&o.client.burst, "kube-api-burst", 0, "Requests to the API server at once, with --kube-api-qps; 0: twice as many as in a second.")
+	flags.IntVar(&o.workers, "workers", 4, "Objects of a kind, other than workflow runs, that are worked on at a time.")
+	flags.DurationVar(&o.shutdown, "graceful-shutdown-timeout", 30*time.Second, "What requests and work that has begun have to end when the operator is told to stop.")
+}
+
 // Defaults of how long events are kept.
 const (
 	defaultRetention      = 7 * 24 * time.Hour
@@ -120,7 +151,37 @@ func (o *options) validate() error {
 			errs = append(errs, fmt.Errorf("--script-image names the unknown interpreter %q; known are bash, node and python", interpreter))
 		}
 	}
-	return errors.Join(append(errs, o.validateLimits())...)
+	return errors.Join(append(errs, o.validateLimits(), o.validateOperation())...)
+}
+
+func (o *options) validateOperation() error {
+	var errs []error
+	for _, namespace := range o.namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("--namespaces names %q: %s", namespace, problems[0]))
+		}
+	}
+	if o.certificate != certificateOwn && o.certificate != certificateExternal {
+		errs = append(errs, fmt.Errorf("--serving-certificate must be Own or External, not %q", o.certificate))
+	}
+	if o.client.qps == 0 || o.client.burst < 0 {
+		errs = append(errs, errors.New("--kube-api-qps must not be 0, and --kube-api-burst must not be negative"))
+	}
+	if o.workers < 1 {
+		errs = append(errs, errors.New("--workers must be at least 1"))
+	}
+	if o.shutdown <= 0 {
+		errs = append(errs, errors.New("--graceful-shutdown-timeout must be positive"))
+	}
+	return errors.Join(errs...)
+}
+
+// limit bounds what the clients of a configuration ask for.
+func (r clientRates) limit(config *rest.Config) {
+	config.QPS, config.Burst = r.qps, r.burst
+	if r.qps > 0 && r.burst == 0 {
+		config.Burst = max(1, int(2*r.qps))
+	}
 }
 
 func (o *options) validateLimits() error {

@@ -41,6 +41,9 @@ const recorderName = "axiom.apitomy.io/operator"
 type Options struct {
 	// Username of the operator's own requests.
 	Username string
+	// Namespaces the operator works in; empty: all. The cache must be of the same
+	// ones, see [CacheOptions].
+	Namespaces []string
 	// Sessions and Runs are the settings of the controllers.
 	Sessions controllers.SessionOptions
 	Runs     controllers.RunOptions
@@ -83,9 +86,16 @@ func NewScheme() *kruntime.Scheme {
 
 // CacheOptions keep in memory only what the controllers look at: of pods and
 // ConfigMaps those of runs and sessions, of ControllerRevisions those of
-// compositions. Secrets are never cached.
-func CacheOptions() cache.Options {
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+// compositions. Secrets are never cached. With namespaces, it watches only there.
+func CacheOptions(namespaces ...string) cache.Options {
+	var within map[string]cache.Config
+	if len(namespaces) > 0 {
+		within = make(map[string]cache.Config, len(namespaces))
+	}
+	for _, namespace := range namespaces {
+		within[namespace] = cache.Config{}
+	}
+	return cache.Options{DefaultNamespaces: within, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                {Label: has(api.LabelComponent)},
 		&corev1.ConfigMap{}:          {Label: has(api.LabelRun)},
 		&appsv1.ControllerRevision{}: {Label: has(api.LabelComposition)},
@@ -237,6 +247,7 @@ func setupGateway(mgr ctrl.Manager, options Options, direct client.WithWatch, ex
 		Reader:      direct,
 		Cached:      mgr.GetClient(),
 		Informers:   mgr.GetCache(),
+		Namespaces:  options.Namespaces,
 		Expressions: expressions,
 		Template: func(ctx context.Context, namespace, name string) (api.SessionTemplateSpec, error) {
 			return controllers.ResolveTemplate(ctx, mgr.GetClient(), namespace, name)

@@ -144,8 +144,8 @@ func (h *hub) reachesOutage(definition string, o outage) *api.WorkflowRun {
 	})
 }
 
-// mutations of both servers.
-func (h *hub) mutations() []string {
+// allMutations are those of both servers.
+func (h *hub) allMutations() []string {
 	pushes := slices.Repeat([]string{"push"}, h.git.Count("git-receive-pack"))
 	return append(append([]string{}, pushes...), h.forge.Mutations()...)
 }
@@ -175,7 +175,7 @@ var _ = Describe("A remote that is not there", func() {
 			// The last look may begin right before the time is up.
 			Expect(at.Add(time.Second).Before(deadline.Time)).To(BeFalse(), "the time of the activation counts, whatever operator there is")
 			Expect(h.forge.Requests()+len(h.git.Requests())).To(BeNumerically(">", requests), "the second operator looked for itself")
-			Expect(h.mutations()).To(Equal(before(o.activation)))
+			Expect(h.allMutations()).To(Equal(before(o.activation)))
 		}, outages())
 
 	DescribeTable("supervised 44: and where it is back in time, the run goes on",
@@ -189,7 +189,7 @@ var _ = Describe("A remote that is not there", func() {
 			h.git.Answer(nil)
 
 			h.reaches(run, api.RunCompleted)
-			Expect(h.mutations()).To(Equal(done))
+			Expect(h.allMutations()).To(Equal(done))
 			Expect(h.project.Git("show", "agent/notes:notes/today.md")).To(Equal("All is well."))
 			Expect(h.app.Issues()).To(HaveLen(1))
 			Expect(h.app.Pulls()).To(HaveLen(1))

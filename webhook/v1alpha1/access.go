@@ -37,9 +37,11 @@ func (a access) allows(ctx context.Context, user authenticationv1.UserInfo, what
 	for key, value := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(value)
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	// The local kind, since a role in the namespace can allow it.
+	review := &authorizationv1.LocalSubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra, ResourceAttributes: &what,
 	}}
+	review.Namespace = what.Namespace
 	if err := a.client.Create(ctx, review); err != nil {
 		return false, fault("review access to %s %s: %w", what.Resource, what.Name, err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // +kubebuilder:rbac:groups=axiom.apitomy.io,resources=agentsessions;compositions;turns;workflowruns,verbs=get
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=localsubjectaccessreviews,verbs=create
 
 // Options of the doors.
 type Options struct {
