@@ -78,9 +78,20 @@ generate: $(CONTROLLER_GEN) $(OAPI_CODEGEN) ## Generate code and manifests.
 	$(CONTROLLER_GEN) webhook paths=./webhook/... output:webhook:dir=config/webhook
 	cd gateway && for config in oapi-*.yaml; do $(OAPI_CODEGEN) -config $$config openapi.yaml; done
 	go run ./hack/reference
+	@$(MAKE) --no-print-directory dist
+
+IMAGE ?= ghcr.io/apitomy/axiom-operator:v0.1.0
+
+.PHONY: dist
+dist: ## Make dist/ and the chart's files from config/; IMAGE=NAME@sha256:… names another image in dist/.
+	cd hack/dist && go run . -root ../.. -image $(IMAGE)
+
+.PHONY: test-chart
+test-chart: ## Lint the Helm chart and hold what it renders against config/.
+	cd hack/dist && go test ./...
 
 .PHONY: verify
-verify: generate tidy-check lint ## Generate, lint, and fail on any difference or untracked file.
+verify: generate tidy-check lint test-chart ## Generate, lint, and fail on any difference or untracked file.
 	@git diff --exit-code -- . || { echo "verify: generated files are not up to date: commit what make generate wrote" >&2; exit 1; }
 	@untracked=$$(git ls-files --others --exclude-standard); \
 	if [ -n "$$untracked" ]; then echo "verify: untracked files:" >&2; echo "$$untracked" >&2; exit 1; fi
@@ -89,6 +100,7 @@ verify: generate tidy-check lint ## Generate, lint, and fail on any difference o
 tidy-check:
 	go mod tidy -diff
 	go mod verify >/dev/null
+	cd hack/dist && go mod tidy -diff
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters.
