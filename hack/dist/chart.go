@@ -36,6 +36,16 @@ func addChartParts(files map[string][]byte, root string) error {
 		}
 		files[filepath.Join(chartFiles, name)] = text
 	}
+	certificates, err := build(root, "cert-manager")
+	if err != nil {
+		return err
+	}
+	files[filepath.Join(chartFiles, "certificates.yaml")], err = choose(certificates, func(r *resource.Resource) bool {
+		return r.GetGvk().Group == "cert-manager.io"
+	})
+	if err != nil {
+		return fmt.Errorf("write certificates: %w", err)
+	}
 	watched, err := filesys.MakeFsOnDisk().ReadFile(filepath.Join(root, watchedRole))
 	if err != nil {
 		return fmt.Errorf("read role: %w", err)
