@@ -7,14 +7,23 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 
 	"github.com/spf13/pflag"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // whatever way of logging in a kubeconfig names
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -59,6 +68,9 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 type cluster struct {
 	client.WithWatch
 	namespace string
+	// served are the resources of the API that the cluster serves, subresources
+	// included.
+	served func() (*metav1.APIResourceList, error)
 }
 
 // connect makes the connection. Warnings of the API server go to stderr.
@@ -86,12 +98,22 @@ func (a *access) connect(version string, stderr io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster: %w", err)
 	}
-	return &cluster{WithWatch: reach, namespace: namespace}, nil
+	looks, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to cluster: %w", err)
+	}
+	served := func() (*metav1.APIResourceList, error) {
+		return looks.ServerResourcesForGroupVersion(api.GroupVersion.String())
+	}
+	return &cluster{WithWatch: reach, namespace: namespace, served: served}, nil
 }
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, api.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, admissionv1.AddToScheme,
+		coordinationv1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, storagev1.AddToScheme, api.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			panic(err) // a type is declared twice
 		}
@@ -99,13 +121,17 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// newMapper knows the resources of the kinds without asking for them: all that
-// the commands work on is in a namespace, but for who the caller is.
+// clusterKinds are those kinds the commands look at that are in no namespace.
+var clusterKinds = []string{
+	"Namespace", "StorageClass", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "SelfSubjectReview", "SelfSubjectAccessReview",
+}
+
+// newMapper knows the resources of the kinds without asking for them.
 func newMapper(scheme *runtime.Scheme) apimeta.RESTMapper {
 	mapper := apimeta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for kind := range scheme.AllKnownTypes() {
 		scope := apimeta.RESTScopeNamespace
-		if kind.Group == authenticationv1.GroupName {
+		if slices.Contains(clusterKinds, kind.Kind) {
 			scope = apimeta.RESTScopeRoot
 		}
 		mapper.Add(kind, scope)

@@ -37,7 +37,7 @@ func run(t *testing.T, args ...string) *call {
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	for _, words := range []string{
 		"turn send", "turn watch", "turn diff", "turn accept", "turn reject", "turn undo", "turn interrupt", "turn export",
-		"run create", "run watch", "run explain", "run show", "run graph", "run cancel", "resume", "inbox", "answer", "session logs", "template list", "template show", "template clone",
+		"run create", "run watch", "run explain", "run show", "run graph", "run cancel", "resume", "inbox", "answer", "doctor", "session logs", "template list", "template show", "template clone",
 	} {
 		c := run(t, append(strings.Fields(words), "--help")...)
 		for _, want := range []string{"Usage:\n  axiom " + words, "Examples:\n  ", "-o, --output FORMAT", "-n, --namespace", "--kubeconfig FILE", "--as-group"} {

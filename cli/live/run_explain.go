@@ -248,7 +248,7 @@ func (c *cluster) tasksOf(ctx context.Context, obstacles []obstacle, reader *rec
 		case err == nil:
 			tasks[o.Task] = task
 		case !isMissing(err): // one that is not made yet is no failure
-			reader.fail(err)
+			reader.miss(explain(err))
 		}
 	}
 	return tasks
@@ -316,7 +316,7 @@ func (c *cluster) acceptances(ctx context.Context, run *api.WorkflowRun, reader 
 	}
 	record, err := c.pinnedDraft(ctx, run)
 	if err != nil {
-		reader.fail(err)
+		reader.miss(err)
 		return nil
 	}
 	var deeds []deed

@@ -430,10 +430,15 @@ func (r *recordReader) named(text string) (value any, isKept bool) {
 	return textOrValue(data), true
 }
 
-// fail keeps the first failure.
+// fail keeps the first failure, of what is kept in ConfigMaps.
 func (r *recordReader) fail(err error) {
+	r.miss(explainContent(err))
+}
+
+// miss keeps the first failure.
+func (r *recordReader) miss(err error) {
 	if r.failure == nil {
-		r.failure = explainContent(err)
+		r.failure = err
 	}
 }
 

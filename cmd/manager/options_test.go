@@ -78,7 +78,7 @@ func TestTheManagerIsToldWhatTheFlagsSay(t *testing.T) {
 	if !keeper.External || keeper.Secret.Name != servingSecret {
 		t.Errorf("keeper of %s, external %t", keeper.Secret, keeper.External)
 	}
-	manager := opts.manager(keeper)
+	manager := opts.manager(keeper, nil)
 	if manager.Controller.MaxConcurrentReconciles != 3 || *manager.GracefulShutdownTimeout != 7*time.Second {
 		t.Errorf("workers %d, shutdown within %s", manager.Controller.MaxConcurrentReconciles, manager.GracefulShutdownTimeout)
 	}
@@ -96,7 +96,7 @@ func TestTheManagerIsToldWhatTheFlagsSay(t *testing.T) {
 	if settings.Runs.Workers != 5 || len(settings.Namespaces) != 2 {
 		t.Errorf("%d runs at a time, in %v", settings.Runs.Workers, settings.Namespaces)
 	}
-	if parsed(t).manager(keeper).Cache.DefaultNamespaces != nil {
+	if parsed(t).manager(keeper, nil).Cache.DefaultNamespaces != nil {
 		t.Error("without the flag it does not watch everywhere")
 	}
 }

@@ -109,3 +109,27 @@ var _ = Describe("the program", func() {
 		Expect(code).To(Equal(command.ExitUsage), out)
 	})
 })
+
+var _ = Describe("an installation", func() {
+	It("is checked with the rights of whoever asks", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		statuses := func(c *call) map[string]any {
+			found := map[string]any{}
+			checks, _ := c.value()["checks"].([]any)
+			for _, check := range checks {
+				check, _ := check.(map[string]any)
+				name, _ := check["check"].(string)
+				found[name] = check["status"]
+			}
+			return found
+		}
+		// The operator of this suite is no Deployment of its cluster.
+		Expect(statuses(w.as(root, "doctor", "-o", "json").gives(command.ExitVerdict))).To(Equal(map[string]any{
+			"api": "ok", "admission": "ok", "certificate": "ok", "operator": "failure", "leader": "warning", "gateway": "failure",
+			"network": "warning", "rights": "ok", "pod security": "warning", "storage": "warning",
+		}))
+		Expect(statuses(w.as(bob, "doctor", "-o", "json"))).To(And(HaveKeyWithValue("operator", "unknown"), HaveKeyWithValue("rights", "warning")))
+		tasks := w.as(root, "inbox", "-o", "json").gives(command.ExitOK).value()["tasks"]
+		Expect(tasks).To(BeEmpty(), "a check left something")
+	})
+})

@@ -72,6 +72,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	grant(ctx, "editors",
 		rbacv1.PolicyRule{APIGroups: ours, Resources: everything, Verbs: everything},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: looks},
+		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions"}, Verbs: looks},
 	)
 	grant(ctx, "askers",
 		rbacv1.PolicyRule{APIGroups: ours, Resources: everything, Verbs: looks},
