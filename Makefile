@@ -133,6 +133,10 @@ test-forge: ## Build Gitea and hold both forges against one suite.
 	hack/forge/build
 	AXIOM_FORGE=1 go test -timeout 20m ./internal/forge
 
+.PHONY: test-monitoring
+test-monitoring: ## Hold the rules and dashboards of config/monitoring to the operator's metrics.
+	cd hack/monitoring && go test ./...
+
 .PHONY: interop
 interop: envtest-assets ## Have MCP clients and agents that others wrote (from npm) meet the operator.
 	hack/interop/run
