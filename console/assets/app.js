@@ -23,7 +23,6 @@ function route() {
 }
 
 async function go() {
-  if (location.hash === "#main") { main.focus(); return; }
   const to = route();
   if (!to) { location.replace(address("compositions")); return; }
   const isNew = shown.hash !== location.hash;
@@ -49,7 +48,7 @@ async function go() {
 function draw(isNew) {
   const { view, data, state } = shown;
   const focused = document.activeElement?.id;
-  main.replaceChildren(...view.draw(data, tools(state)).flat(Infinity).filter(Boolean));
+  main.replaceChildren(...[state.error && notice("error", state.error), view.draw(data, tools(state))].flat(Infinity).filter(Boolean));
   document.title = `${main.querySelector("h1")?.textContent ?? "Axiom"} – Axiom`;
   main.dataset.ready = location.hash;
   if (isNew) main.focus({ preventScroll: true });
@@ -73,13 +72,15 @@ function tools(state) {
     say,
     // attempt does something that may be refused, and tells how it went.
     attempt: async (does, done) => {
+      state.error = null;
       try {
         await does();
         say(done);
         await go();
       } catch (error) {
         say("");
-        fail(error, false);
+        state.error = error.message;
+        draw(false);
       }
     },
   };
@@ -166,6 +167,7 @@ function help() {
   dialog.showModal();
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 addEventListener("hashchange", go);
 addEventListener("keydown", keyed);
 document.getElementById("help").addEventListener("click", help);
