@@ -105,7 +105,9 @@ function progress(data, at) {
   }
   for (const activation of openAt(data, at)) {
     const node = activation.split("/")[0].replace(/[#[].*$/, "");
-    (marks[node] ??= { count: 0 }).state = "open";
+    const mark = (marks[node] ??= { count: 0 });
+    mark.state = "open";
+    if (!activation.includes("/")) mark.count += 1;
   }
   return { marks, taken };
 }
