@@ -39,7 +39,7 @@ export const composition = {
         data.turns.length === 0 ? h("p", { class: "empty" }, "No agent was asked yet.")
           : h("ol", { class: "rows" }, data.turns.map((one) => h("li", null,
             link("turns", one.turn, null, { "data-row": true, id: `row-${one.turn}` }), " ", badge(one.state), h("br"),
-            h("span", { class: "message" }, one.message), h("br"), h("small", null, time(one.created)))))))),
+            h("span", { class: "message" }, one.message), h("br"), h("small", null, time(one.created))))))),
   ],
 };
 
