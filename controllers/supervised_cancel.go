@@ -28,6 +28,7 @@ func (r *SupervisedRunReconciler) cancel(ctx context.Context, run *api.WorkflowR
 	if err != nil {
 		return 0, err
 	}
+	defer p.close()
 	receipts, err := r.lastReceipts(ctx, p)
 	if err != nil {
 		return 0, err
@@ -57,14 +58,15 @@ func (r *SupervisedRunReconciler) fence(ctx context.Context, run *api.WorkflowRu
 	return nil
 }
 
-// lastPass is for ending a run: what of its values is lost does not matter.
+// lastPass is for ending a run: what of its definition or its values is lost does
+// not matter.
 func (r *SupervisedRunReconciler) lastPass(ctx context.Context, run *api.WorkflowRun) (*supervisedPass, error) {
 	p, verdict, err := r.reopen(ctx, run, false)
 	if err != nil {
 		return nil, err
 	}
 	if verdict != nil {
-		return nil, errors.New("the definition cannot be read: " + verdict.message)
+		p = r.passWithoutBundle(run)
 	}
 	if err := r.load(ctx, p); err != nil && !isValueLost(err) {
 		return nil, err

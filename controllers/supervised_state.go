@@ -79,8 +79,15 @@ type receiptOf struct {
 
 // newPass looks at a run that is defined by a bundle.
 func (r *SupervisedRunReconciler) newPass(run *api.WorkflowRun, bundle *definition.Bundle) *supervisedPass {
+	p := r.passWithoutBundle(run)
+	p.bundle, p.def = bundle, framesOf(bundle, r.Expressions)
+	return p
+}
+
+// passWithoutBundle looks at a run whose definition cannot be read. It can be ended.
+func (r *SupervisedRunReconciler) passWithoutBundle(run *api.WorkflowRun) *supervisedPass {
 	p := &supervisedPass{
-		run: run, bundle: bundle, def: framesOf(bundle, r.Expressions), now: r.Clock.Now(),
+		run: run, now: r.Clock.Now(),
 		intents: slices.Clone(run.Status.Intents), sessions: slices.Clone(run.Status.Sessions), executions: slices.Clone(run.Status.Executions),
 		definition: run.Status.Definition,
 	}

@@ -109,7 +109,7 @@ func (p *supervisedPass) writeAccepted(set runConditions, status *api.WorkflowRu
 	switch {
 	case p.awaits != "":
 		set.set(api.ConditionAccepted, metav1.ConditionUnknown, api.ReasonDefinitionUnavailable, p.awaits)
-	case status.Definition != nil && status.Definition.Descriptor != nil:
+	case p.bundle != nil && status.Definition != nil && status.Definition.Descriptor != nil:
 		set.set(api.ConditionAccepted, metav1.ConditionTrue, api.ReasonPinned, "commit "+status.Definition.Descriptor.Commit)
 	case p.stalled != "":
 		set.set(api.ConditionAccepted, metav1.ConditionUnknown, p.stalled, "")

@@ -65,7 +65,7 @@ func TimeOut(ctx context.Context, def Definition, state State, at engine.Address
 }
 
 // Cancel ends the run at somebody's wish. The reason, if there is one, stands in the entries of what was open. What is
-// open within a call closes before the call.
+// open within a call closes before the call. With an empty definition it does the same, but the entries have no types.
 func Cancel(def Definition, state State, reason string, now time.Time) Step {
 	return copyOf(def, state, now).stop(engine.Cancel(state.Root, reason, now))
 }

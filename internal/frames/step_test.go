@@ -136,6 +136,16 @@ func TestCallsInBranches(t *testing.T) {
 		})
 		s.wantReason(engine.ReasonTerminal)
 	})
+	t.Run("a run whose definition is lost is cancelled alike", func(t *testing.T) {
+		step := frames.Cancel(frames.Definition{}, fork(t).state, "enough", noon)
+		var closed []string
+		for _, e := range step.Closed {
+			closed = append(closed, e.Activation+" "+string(e.Outcome))
+		}
+		if diff := cmp.Diff(cancelled, closed); diff != "" || step.State.Root.Status != engine.StatusCancelled || len(step.State.Frames) > 0 {
+			t.Errorf("status %s, frames %+v, history (-want +got):\n%s", step.State.Root.Status, step.State.Frames, diff)
+		}
+	})
 	t.Run("an aborted run closes all", func(t *testing.T) {
 		s := fork(t)
 		before := len(s.history)

@@ -168,7 +168,9 @@ func (s *stepper) stop(step engine.Step) Step {
 }
 
 func (s *stepper) absorbEnd(step engine.Step) {
-	step.Closed = s.def.Root.Engine().Describe(step.Closed)
+	if s.def.Root != nil {
+		step.Closed = s.def.Root.Engine().Describe(step.Closed)
+	}
 	s.absorb(place{component: s.def.Root}, step)
 }
 
