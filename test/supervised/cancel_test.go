@@ -154,6 +154,61 @@ var _ = Describe("A supervised run that is cancelled", func() {
 		Expect(string(last.Receipt.Raw)).To(ContainSubstring(`"uncertain"`))
 	})
 
+	It("supervised 16: ends although a resume was asked for, which claims nothing", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		stop := w.operate()
+		run := w.publishes("notes", "All is well.\n")
+		w.answers(w.checkpoint(run), `{"proceed":true}`)
+		stop()
+		requests := w.git.Requests()
+		w.resumes(run)
+		w.cancels(run)
+		w.operate()
+		over(w, run)
+		Expect(run.Status.Executions).To(HaveLen(1))
+		Expect(activations(run)).To(ContainElements("gate[1]/ask#1 Cancelled", "gate#1 Cancelled"))
+		Expect(w.git.Requests()).To(Equal(requests))
+	})
+
+	It("supervised 16: ends although what it retained of its definition is gone", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		stop := w.operate()
+		run := w.publishes("notes", "All is well.\n")
+		w.checkpoint(run)
+		stop()
+		loseSource(w, run)
+		w.resumes(run)
+		w.operate()
+		sees(w, run, func(g Gomega, run *api.WorkflowRun) {
+			g.Expect(condition(run, api.ConditionAccepted)).To(Equal("False " + api.ReasonDefinitionChanged))
+		})
+		w.cancels(run)
+		over(w, run)
+		Expect(condition(run, api.ConditionAccepted)).To(Equal("False " + api.ReasonDefinitionChanged))
+		Expect(activations(run)).To(ContainElements("gate[1]/ask#1 Cancelled", "gate#1 Cancelled"))
+	})
+
+	It("supervised 16: waits for the pod of its agent", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.settles()
+		w.operate()
+		w.teaches("planner", "- steps: [{sleep: 10m}]\n")
+		run := w.starts("assessment", w.defines(map[string]string{"flows/start.md": assess}), map[string]any{"agent": "planner"})
+		held := w.pod()
+		release := w.changes(held, func() { held.Finalizers = append(held.Finalizers, "example.com/hold") })
+		w.cancels(run)
+		Eventually(func(g Gomega) {
+			g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(held), held)).To(Succeed())
+			g.Expect(held.DeletionTimestamp).NotTo(BeNil())
+		}).Should(Succeed())
+		sees(w, run, func(g Gomega, run *api.WorkflowRun) {
+			g.Expect(condition(run, api.ConditionCancelling)).To(HavePrefix("True "))
+		})
+		Expect(run.Status.Phase).To(Equal(api.RunRunning))
+		release()
+		over(w, run)
+	})
+
 	It("supervised 16: keeps what it did on a remote", func(ctx SpecContext) {
 		h := newHub(ctx)
 		c := agreeing()
@@ -167,13 +222,17 @@ var _ = Describe("A supervised run that is cancelled", func() {
 		Expect(h.forge.Mutations()).To(Equal([]string{"POST /repos/team/app/pulls"}))
 	})
 
-	It("supervised 19: rests for good, and contacts no remote", func(ctx SpecContext) {
+	DescribeTable("supervised 19: rests for good, and contacts no remote", func(ctx SpecContext, end func(*world, *api.WorkflowRun, *api.HumanTask), phase api.RunPhase) {
 		w := newWorld(ctx)
 		stop := w.operate()
 		run := w.publishes("notes", "All is well.\n")
-		w.answers(w.checkpoint(run), `{"proceed":true}`)
-		w.resumes(run)
-		w.reaches(run, api.RunCompleted)
+		end(w, run, w.checkpoint(run))
+		w.reaches(run, phase)
+		Eventually(func(g Gomega) {
+			var tasks api.HumanTaskList
+			g.Expect(admin.List(ctx, &tasks, client.InNamespace(w.namespace))).To(Succeed())
+			g.Expect(tasks.Items).To(HaveEach(HaveField("Status.Phase", Not(Equal(api.TaskAwaitingInput)))))
+		}).Should(Succeed())
 		requests, status := w.git.Requests(), run.Status.DeepCopy()
 
 		By("restarting the operator")
@@ -182,11 +241,21 @@ var _ = Describe("A supervised run that is cancelled", func() {
 		By("resuming, cancelling and applying again")
 		becomesQuiet(func() { w.resumes(run) })
 		becomesQuiet(func() { w.touch(run, "again") })
-		becomesQuiet(func() { w.cancels(run) })
+		becomesQuiet(func() { w.touch(run, "twice"); w.cancels(run) })
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(run), run)).To(Succeed())
 		Expect(show(run.Status)).To(Equal(show(status)))
 		Expect(w.git.Requests()).To(Equal(requests))
-	})
+	},
+		Entry("completed", func(w *world, run *api.WorkflowRun, task *api.HumanTask) {
+			w.answers(task, `{"proceed":true}`)
+			w.resumes(run)
+		}, api.RunCompleted),
+		Entry("failed", func(w *world, run *api.WorkflowRun, task *api.HumanTask) {
+			w.unable(task, "I cannot tell.")
+			w.resumes(run)
+		}, api.RunFailed),
+		Entry("cancelled", func(w *world, run *api.WorkflowRun, _ *api.HumanTask) { w.cancels(run) }, api.RunCancelled),
+	)
 
 	It("supervised 20: does nothing by an answer alone, at whatever interval, until a resume claims it", func(ctx SpecContext) {
 		w := newWorld(ctx)
@@ -206,6 +275,28 @@ var _ = Describe("A supervised run that is cancelled", func() {
 		w.resumes(run)
 		w.reaches(run, api.RunCompleted)
 		Expect(w.project.Git("rev-list", "--count", "main..agent/notes")).To(Equal("1"))
+	})
+
+	It("supervised 26: claims an answer after a restart, if it was killed before it could", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		stop := w.operate()
+		run := w.publishes("notes", "All is well.\n")
+		w.answers(w.checkpoint(run), `{"proceed":true}`)
+		stop()
+		w.resumes(run)
+		before := run.Status.DeepCopy()
+
+		By("killing the operator when it is about to write the claim")
+		w.dies(isStep)
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(run), run)).To(Succeed())
+		Expect(show(run.Status)).To(Equal(show(before)))
+
+		w.operate()
+		w.reaches(run, api.RunCompleted)
+		Expect(run.Status.Executions).To(HaveLen(2))
+		Expect(run.Status.Executions[1].Reason).To(Equal(api.ExecutionResumed))
+		Expect(w.claimed(run)).To(Equal([]string{"gate[1]/ask#1"}))
+		Expect(w.git.Count("git-receive-pack")).To(Equal(1))
 	})
 
 	It("supervised 26: claims an answer once, even if it is killed as soon as it has", func(ctx SpecContext) {
@@ -234,16 +325,22 @@ var _ = Describe("A supervised run that is cancelled", func() {
 		w.reaches(run, api.RunCompleted)
 		Expect(run.Status.Executions).To(HaveLen(3))
 		Expect(run.Status.Executions[2].Reason).To(Equal(api.ExecutionRecovered))
-		var claimed []string
-		for _, entry := range w.history(run) {
-			if entry.Receipt != nil && strings.Contains(string(entry.Receipt.Raw), `"taskUID"`) {
-				claimed = append(claimed, entry.Activation)
-			}
-		}
-		Expect(claimed).To(Equal([]string{"gate[1]/ask#1"}))
+		Expect(w.claimed(run)).To(Equal([]string{"gate[1]/ask#1"}))
 		Expect(w.project.Git("rev-list", "--count", "main..agent/notes")).To(Equal("1"))
 	})
 })
+
+// claimed are the checkpoints of a run whose answers were taken, as often as they were.
+func (w *world) claimed(run *api.WorkflowRun) []string {
+	GinkgoHelper()
+	var all []string
+	for _, entry := range w.history(run) {
+		if entry.Receipt != nil && strings.Contains(string(entry.Receipt.Raw), `"taskUID"`) {
+			all = append(all, entry.Activation)
+		}
+	}
+	return all
+}
 
 // claimKiller ends a process by the answer to the update that claims.
 type claimKiller struct {

@@ -124,6 +124,7 @@ var _ = Describe("The definition of a supervised run", func() {
 			run := w.publishes("notes", "All is well.\n")
 			task := w.checkpoint(run)
 			w.answers(task, `{"proceed":true}`)
+			sees(w, run, func(g Gomega, run *api.WorkflowRun) { g.Expect(run.Status.WaitsFor).To(HaveSuffix("(answered)")) })
 			stop()
 			restore := meddle(w, run)
 			tampered := run.DeepCopy()
@@ -182,17 +183,19 @@ var _ = Describe("The definition of a supervised run", func() {
 		Expect(run.Status.Definition.Descriptor).To(Equal(descriptor))
 	})
 
-	It("supervised 02: and a file that the run itself writes and pushes is none", func(ctx SpecContext) {
+	It("supervised 02: is the pinned one before and after a resume, and what the run itself writes and pushes is none", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.operate()
 		commit := w.defines(map[string]string{"flows/start.md": askingAgain, "flows/Gate.md": gate})
-		run := w.starts("notes", commit, map[string]any{"repository": w.definitions.URL, "text": openGate})
+		w.defines(map[string]string{"flows/Gate.md": openGate})
+		const written = openGate + "\nThe run wrote this.\n"
+		run := w.starts("notes", commit, map[string]any{"repository": w.definitions.URL, "text": written})
 		for range 2 {
 			w.answers(w.checkpoint(run), `{"proceed":true}`)
 			w.resumes(run)
 		}
 		w.reaches(run, api.RunCompleted)
-		Expect(w.definitions.Git("show", "agent/notes:flows/Gate.md")).To(Equal(strings.TrimSpace(openGate)))
+		Expect(w.definitions.Git("show", "agent/notes:flows/Gate.md")).To(Equal(strings.TrimSpace(written)))
 		var hashes []string
 		for _, entry := range w.history(run) {
 			if entry.Call != nil {
@@ -201,5 +204,23 @@ var _ = Describe("The definition of a supervised run", func() {
 		}
 		pinned := w.definitions.Git("rev-parse", commit+":flows/Gate.md")
 		Expect(hashes).To(Equal([]string{pinned, pinned}))
+	})
+
+	It("supervised 07: is read anew before a resume by an operator that admitted it, too", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.operate()
+		run := w.publishes("notes", "All is well.\n")
+		w.answers(w.checkpoint(run), `{"proceed":true}`)
+		restore := tamperSource(w, run)
+		w.resumes(run)
+		sees(w, run, func(g Gomega, run *api.WorkflowRun) {
+			g.Expect(condition(run, api.ConditionAccepted)).To(Equal("False " + api.ReasonDefinitionChanged))
+		})
+		Expect(run.Status.Executions).To(HaveLen(1))
+		Expect(run.Status.ObservedResumeRequests).To(BeZero())
+		restore()
+		w.touch(run, "restored")
+		w.reaches(run, api.RunCompleted)
+		Expect(run.Status.ObservedResumeRequests).To(Equal(run.Spec.ResumeRequests))
 	})
 })

@@ -3,6 +3,7 @@ package supervised
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -26,12 +27,7 @@ var _ = Describe("A suspended run", func() {
 		run := w.starts("assessment", w.defines(map[string]string{"flows/start.md": assess}), map[string]any{"agent": "planner"})
 
 		By("keeping the agent's pod from going")
-		var pods corev1.PodList
-		Eventually(func(g Gomega) {
-			g.Expect(admin.List(ctx, &pods, client.InNamespace(w.namespace))).To(Succeed())
-			g.Expect(pods.Items).To(HaveLen(1))
-		}).Should(Succeed())
-		held := &pods.Items[0]
+		held := w.pod()
 		const hold = `{"metadata":{"finalizers":["example.com/hold"]}}`
 		Expect(admin.Patch(ctx, held, client.RawPatch(types.MergePatchType, []byte(hold)))).To(Succeed())
 
@@ -49,23 +45,27 @@ var _ = Describe("A suspended run", func() {
 		By("letting it go")
 		Expect(admin.Patch(ctx, held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		w.checkpoint(run)
+		var pods corev1.PodList
 		Expect(admin.List(ctx, &pods, client.InNamespace(w.namespace))).To(Succeed())
 		Expect(pods.Items).To(BeEmpty())
 	})
 
 	DescribeTable("supervised 25: takes no answer that was forged past admission",
-		func(ctx SpecContext, answer string, forge func(*api.HumanTask)) {
+		func(ctx SpecContext, answer string, forge func(*world, *api.HumanTask)) {
 			w := newWorld(ctx)
 			stop := w.operate()
 			run := w.publishes("notes", "All is well.\n")
 			task := w.checkpoint(run)
 			stop()
 			done, executions := activations(run), len(run.Status.Executions)
+			forge(w, task)
 			task.Status.Answer = &runtime.RawExtension{Raw: []byte(answer)}
 			task.Status.AnsweredBy = &api.Answerer{Username: "mallory"}
 			now := metav1.Now().Rfc3339Copy()
 			task.Status.AnsweredAt = &now
-			forge(task)
+			if answer == byNobody {
+				task.Status.AnsweredBy = nil
+			}
 			w.forges(task)
 			w.resumes(run)
 
@@ -90,12 +90,46 @@ var _ = Describe("A suspended run", func() {
 			w.reaches(run, api.RunCompleted)
 			Expect(condition(run, api.ConditionAnswerRefused)).To(HavePrefix("False"))
 		},
-		Entry("of another type", `{"proceed":"forged"}`, func(*api.HumanTask) {}),
-		Entry("with a member more", `{"proceed":true,"more":"forged"}`, func(*api.HumanTask) {}),
-		Entry("by nobody", `{"proceed":true}`, func(task *api.HumanTask) { task.Status.AnsweredBy = nil }),
-		Entry("with a secret in it", `{"proceed":true,"note":"Bearer abcdefghijklmnopqrstuvwxyz0123456789"}`, func(*api.HumanTask) {}),
+		Entry("of another type", `{"proceed":"forged"}`, asked),
+		Entry("with a member more", `{"proceed":true,"more":"forged"}`, asked),
+		Entry("by nobody", byNobody, asked),
+		Entry("with a secret in it", `{"proceed":true,"note":"Bearer abcdefghijklmnopqrstuvwxyz0123456789"}`, asked),
+		Entry("to another question", `{"proceed":true}`, func(w *world, task *api.HumanTask) {
+			w.supplants(task, func(other *api.HumanTask) { other.Spec.Fingerprint = "sha256:" + strings.Repeat("0", 64) })
+		}),
+		Entry("for another activation", `{"proceed":true}`, func(w *world, task *api.HumanTask) {
+			w.supplants(task, func(other *api.HumanTask) { other.Spec.RunRef.Activation = "gate[2]/ask#1" })
+		}),
 	)
 })
+
+// byNobody is an answer that nobody is said to have given.
+const byNobody = `{"proceed": true}`
+
+// asked is a task as the run asked it.
+func asked(*world, *api.HumanTask) {}
+
+// supplants a task with one that the run did not ask.
+func (w *world) supplants(task *api.HumanTask, change func(*api.HumanTask)) {
+	GinkgoHelper()
+	other := &api.HumanTask{ObjectMeta: w.meta(task.Name), Spec: *task.Spec.DeepCopy()}
+	other.Labels, other.OwnerReferences = task.Labels, task.OwnerReferences
+	change(other)
+	Expect(admin.Delete(w.ctx, task)).To(Succeed())
+	Expect(operatorPerson().Create(w.ctx, other)).To(Succeed())
+	other.DeepCopyInto(task)
+}
+
+// pod is the only one, once it is there.
+func (w *world) pod() *corev1.Pod {
+	GinkgoHelper()
+	var pods corev1.PodList
+	Eventually(func(g Gomega) {
+		g.Expect(admin.List(w.ctx, &pods, client.InNamespace(w.namespace))).To(Succeed())
+		g.Expect(pods.Items).To(HaveLen(1))
+	}).Should(Succeed())
+	return &pods.Items[0]
+}
 
 // forges writes to a task's status what admission keeps everybody from writing, while
 // it does not look at the world's namespace.
