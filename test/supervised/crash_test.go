@@ -19,11 +19,11 @@ import (
 
 var _ = Describe("Whatever happens to the operator, a supervised run", Label("crash"), func() {
 	It("supervised 15: asks once, claims once and publishes once", func(ctx SpecContext) {
-		explores(ctx, scenario(newWorld, publishesOnce), crash.Sampled(12), crash.Faults()...)
+		explores(ctx, scenario(newWorld, true, publishesOnce), crash.Sampled(12), crash.Faults()...)
 	}, NodeTimeout(time.Hour))
 
 	It("supervised 14: takes every step once while two managers carry it", func(ctx SpecContext) {
-		explores(ctx, scenario(newWorld, publishesOnce), 1, crash.Twins)
+		explores(ctx, scenario(newWorld, true, publishesOnce), 1, crash.Twins)
 	}, NodeTimeout(10*time.Minute))
 })
 
@@ -49,29 +49,30 @@ func publishesOnce(w *world) {
 	Expect(string(run.Status.Outputs.Raw)).To(ContainSubstring(w.project.Head("agent/notes")))
 }
 
-// scenario makes worlds and tells their story while faults strike their operators.
-func scenario(make func(ctx context.Context) *world, tell func(w *world)) crash.Scenario {
-	var worlds sync.Map // namespace to *world
-	worldOf := func(namespace string) *world {
+// scenario makes worlds, or hubs, and tells their story while faults strike their
+// operators. Where an operator is not alone, agents run on a node of the world.
+func scenario[W interface{ self() *world }](make func(ctx context.Context) W, isAlone bool, tell func(w W)) crash.Scenario {
+	var worlds sync.Map // namespace to W
+	worldOf := func(namespace string) W {
 		found, _ := worlds.Load(namespace)
-		return found.(*world)
+		return found.(W)
 	}
-	return crash.Scenario{
+	s := crash.Scenario{
 		Config: env.Operator,
 		World: func(ctx context.Context) (string, error) {
-			var w *world
+			var w W
 			if err := InterceptGomegaFailure(func() { w = make(ctx) }); err != nil {
 				return "", err
 			}
-			worlds.Store(w.namespace, w)
-			return w.namespace, nil
+			worlds.Store(w.self().namespace, w)
+			return w.self().namespace, nil
 		},
 		Start: func(ctx context.Context, cfg *rest.Config, namespace string) error {
-			return process{w: worldOf(namespace), isAlone: true}.run(ctx, cfg)
+			return process{w: worldOf(namespace).self(), isAlone: isAlone}.run(ctx, cfg)
 		},
 		Play: func(ctx context.Context, namespace string) ([]client.Object, error) {
 			w := worldOf(namespace)
-			w.ctx = ctx
+			w.self().ctx = ctx
 			return nil, InterceptGomegaFailure(func() { tell(w) })
 		},
 		Ending:    remains,
@@ -79,6 +80,12 @@ func scenario(make func(ctx context.Context) *world, tell func(w *world)) crash.
 		Counts:    func(resource string) bool { return resource != "configmaps" }, // a request that was never committed may be evaluated anew
 		Log:       func(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) },
 	}
+	if !isAlone {
+		s.Others = func(ctx context.Context, namespace string) error {
+			return worldOf(namespace).self().node(GinkgoT().TempDir()).Run(ctx)
+		}
+	}
+	return s
 }
 
 // isSettled leaves out of a run by how many executions it came to its end, and

@@ -71,6 +71,8 @@ func newWorld(ctx context.Context) *world {
 	return w
 }
 
+func (w *world) self() *world { return w }
+
 func (w *world) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 }
