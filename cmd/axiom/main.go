@@ -17,6 +17,7 @@ import (
 	"github.com/apitomy/axiom-operator/cli"
 	"github.com/apitomy/axiom-operator/cli/command"
 	"github.com/apitomy/axiom-operator/cli/live"
+	"github.com/apitomy/axiom-operator/cli/supervised"
 )
 
 func main() {
@@ -33,7 +34,7 @@ func run() int {
 		Stderr:  os.Stderr,
 		Getenv:  os.Getenv,
 		Version: version(),
-	}, os.Args[1:], live.Commands(live.Options{Clock: clock.RealClock{}}))
+	}, os.Args[1:], live.Commands(live.Options{Clock: clock.RealClock{}}), supervised.Commands)
 }
 
 // version is what the build recorded.

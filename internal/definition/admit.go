@@ -2,6 +2,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,7 +27,7 @@ func Admit(ctx context.Context, tree Tree, root string, gate Gate, programs *exp
 		a.checkCalls,
 	} {
 		if err := step(); err != nil {
-			return nil, err
+			return nil, a.located(err, root)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("admit definition: %w", context.Cause(ctx))
@@ -41,6 +42,21 @@ type admission struct {
 	gate     Gate
 	programs *expression.Cache
 	bundle   *Bundle
+}
+
+// located has a refusal know its document: that of the component at fault, or the root, which names the components.
+func (a *admission) located(err error, root string) error {
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	refusal.Path = root
+	if a.bundle != nil {
+		if c, found := a.bundle.Component(refusal.Subject); found {
+			refusal.Path = c.Path
+		}
+	}
+	return err
 }
 
 // documents are the root and the components, in the order in which they are checked.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/apitomy/axiom-operator/internal/definition"
 )
@@ -188,11 +189,35 @@ func check(t *testing.T, got *definition.Refusal, want definition.Refusal) {
 	if want.Line == 0 {
 		got.Line, got.Column = 0, 0
 	}
-	if diff := cmp.Diff(&want, got); diff != "" {
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(definition.Refusal{}, "Path")); diff != "" {
 		t.Errorf("refusal (-want +got):\n%s", diff)
 	}
 	if strings.Contains(got.Error(), mark) {
 		t.Errorf("%q repeats what was refused", got.Error())
+	}
+}
+
+func TestRefusalsTellTheirDocument(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault breakage
+		want  string
+	}{
+		"head of the root":       {breakage{old: "x-owner", new: "owner"}, rootPath},
+		"component that is gone": {breakage{old: "./alpha.md", new: "./gone.md"}, rootPath},
+		"head of a component":    {breakage{path: alphaPath, old: "name: Alpha", new: "nom: Alpha"}, alphaPath},
+		"graph of a component":   {breakage{path: betaPath, old: "target: end", new: "target: nowhere"}, betaPath},
+		"secret in a component":  {breakage{path: betaPath, old: "name: Beta", new: "name: hunter2"}, betaPath},
+		"call of a component":    {breakage{path: alphaPath, old: "inputs: {one: \"'1'\"}", new: "inputs: {}"}, alphaPath},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := goodFiles()
+			tc.fault.apply(t, all)
+			if got := refusalOf(t, all, rootPath); got == nil || got.Path != tc.want {
+				t.Errorf("the refusal is %v, not of %s", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -48,6 +48,8 @@ type Refusal struct {
 	Rule string
 	// Line and Column in the document, from 1; 0: all of it.
 	Line, Column int
+	// Path of that document, relative to the repository; empty: inputs were refused.
+	Path string
 }
 
 // Error is all of it in one line.
