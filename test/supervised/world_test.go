@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,6 +83,8 @@ type process struct {
 	w *world
 	// wrap looks at each request to the API server; may be nil.
 	wrap func(http.RoundTripper) http.RoundTripper
+	// metrics takes those of the operator; nil: there are none.
+	metrics prometheus.Registerer
 	// isAlone says that no agent is asked: the gateway is not served, and two
 	// processes may run at a time.
 	isAlone bool
@@ -138,6 +141,7 @@ func (p process) options() operator.Options {
 			},
 			CacheDir: p.w.cache, CacheBytes: 1 << 30, Authorities: p.w.git.Authority,
 		},
+		Metrics:        p.metrics,
 		GatewayAddress: serves,
 		GetCertificate: keeper.GetCertificate,
 	}
