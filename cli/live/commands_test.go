@@ -37,7 +37,7 @@ func run(t *testing.T, args ...string) *call {
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	for _, words := range []string{
 		"turn send", "turn watch", "turn diff", "turn accept", "turn reject", "turn undo", "turn interrupt", "turn export",
-		"run create", "run watch", "run explain", "run show", "run graph", "run cancel", "resume", "inbox", "answer", "doctor", "session logs", "template list", "template show", "template clone",
+		"run create", "run watch", "run explain", "run show", "run graph", "run cancel", "resume", "inbox", "answer", "doctor", "conformance", "session logs", "template list", "template show", "template clone",
 	} {
 		c := run(t, append(strings.Fields(words), "--help")...)
 		for _, want := range []string{"Usage:\n  axiom " + words, "Examples:\n  ", "-o, --output FORMAT", "-n, --namespace", "--kubeconfig FILE", "--as-group"} {
@@ -117,5 +117,18 @@ func TestBuiltInTemplates(t *testing.T) {
 	if c := run(t, "template", "clone", "axiom-config-assistant"); c.code != command.ExitVerdict || c.stdout.Len() > 0 ||
 		!strings.Contains(c.stderr.String(), "no other template may have: config-items, validation-feedback") {
 		t.Errorf("exit code %d, %s", c.code, c.stderr.String())
+	}
+}
+
+// Without a cluster a shell completes what is built in, and is told of no error.
+func TestCompletionWithoutACluster(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for words, want := range map[string]string{
+		"template show axiom-": "axiom-config-assistant\tbuilt-in\naxiom-workbench\tbuilt-in\n:4\n", "run watch r": ":4\n", "turn accept t more": ":4\n",
+	} {
+		c := run(t, append([]string{"__complete"}, strings.Fields(words)...)...)
+		if c.code != command.ExitOK || c.stdout.String() != want {
+			t.Errorf("%s: exit code %d, completes %q", words, c.code, c.stdout.String())
+		}
 	}
 }

@@ -169,7 +169,9 @@ func TestWhatADoctorFinds(t *testing.T) {
 	}{
 		"no API": {func(h *hospital) { h.serving = apierrors.NewNotFound(schema.GroupResource{}, "") }, "api", isBroken, "the cluster does not serve axiom.apitomy.io/v1alpha1"},
 		"an old API": {
-			func(h *hospital) { h.isServed = func(name string) bool { return name != "turns" && name != "tools/status" } }, "api", isBroken, "lacks turns, tools/status",
+			func(h *hospital) {
+				h.isServed = func(name string) bool { return name != "turns" && name != "tools/status" }
+			}, "api", isBroken, "lacks turns, tools/status",
 		},
 		"no webhooks":          {func(h *hospital) { h.admits = nil }, "admission", isBroken, "not in force"},
 		"unreachable webhooks": {func(h *hospital) { h.admits = unreachable }, "admission", isBroken, "connection refused"},
@@ -191,12 +193,14 @@ func TestWhatADoctorFinds(t *testing.T) {
 		"half an operator": {
 			func(h *hospital) { h.objects["deployment"].(*appsv1.Deployment).Status.ReadyReplicas = 1 }, "operator", isDoubted, "1 of 2 replicas",
 		},
-		"no lease":      {func(h *hospital) { delete(h.objects, "lease") }, "leader", isDoubted, "nobody has led yet"},
-		"a free lease":  {func(h *hospital) { h.objects["lease"].(*coordinationv1.Lease).Spec.HolderIdentity = nil }, "leader", isBroken, "nobody leads"},
-		"a late leader": {func(h *hospital) { h.objects["lease"].(*coordinationv1.Lease).Spec.LeaseDurationSeconds = ptr.To[int32](2) }, "leader", isBroken, "not renewed its lead for 5s"},
-		"no gateway":    {func(h *hospital) { delete(h.objects, "service") }, "gateway", isBroken, "has the port gateway"},
-		"no endpoints":  {func(h *hospital) { delete(h.objects, "slice") }, "gateway", isBroken, "leads nowhere"},
-		"no policy":     {func(h *hospital) { delete(h.objects, "policy") }, "network", isDoubted, "guards the operator"},
+		"no lease":     {func(h *hospital) { delete(h.objects, "lease") }, "leader", isDoubted, "nobody has led yet"},
+		"a free lease": {func(h *hospital) { h.objects["lease"].(*coordinationv1.Lease).Spec.HolderIdentity = nil }, "leader", isBroken, "nobody leads"},
+		"a late leader": {func(h *hospital) {
+			h.objects["lease"].(*coordinationv1.Lease).Spec.LeaseDurationSeconds = ptr.To[int32](2)
+		}, "leader", isBroken, "not renewed its lead for 5s"},
+		"no gateway":   {func(h *hospital) { delete(h.objects, "service") }, "gateway", isBroken, "has the port gateway"},
+		"no endpoints": {func(h *hospital) { delete(h.objects, "slice") }, "gateway", isBroken, "leads nowhere"},
+		"no policy":    {func(h *hospital) { delete(h.objects, "policy") }, "network", isDoubted, "guards the operator"},
 		"few rights": {
 			func(h *hospital) { h.forbids = []string{"humantasks/status", "configmaps/"} }, "rights", isDoubted, "you may not patch humantasks/status, get configmaps",
 		},

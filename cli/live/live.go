@@ -37,10 +37,11 @@ func Commands(options Options) func(*command.App) []*cobra.Command {
 		if there, isThere := terminal.NewConsole(a.Stdin, a.Stderr); isThere && l.console == nil {
 			l.console = there
 		}
-		groups := []*cobra.Command{l.turn(), l.run(), l.inbox(), l.answerTask(), l.resume(), l.session(), l.template(), l.doctor(), l.consoleCommand()}
+		groups := []*cobra.Command{l.turn(), l.run(), l.inbox(), l.answerTask(), l.resume(), l.session(), l.template(), l.doctor(), l.conformance(), l.consoleCommand()}
 		for _, group := range groups {
 			l.access.addFlags(group.PersistentFlags())
 		}
+		l.addCompletions(groups)
 		return groups
 	}
 }

@@ -6,9 +6,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/cli"
 	"github.com/apitomy/axiom-operator/cli/command"
+	"github.com/apitomy/axiom-operator/cli/live"
 )
 
 var _ = Describe("the rights of whoever calls", func() {
@@ -107,6 +110,33 @@ var _ = Describe("the program", func() {
 		Expect(code).To(Equal(command.ExitVerdict), out)
 		out, code = shell("turn", "watch", "gone", "-n", w.namespace)
 		Expect(code).To(Equal(command.ExitUsage), out)
+	})
+})
+
+var _ = Describe("a shell", func() {
+	It("completes names of what is there", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		run := &api.WorkflowRun{ObjectMeta: w.meta("later")}
+		run.Spec.CompositionRef.Name = "not-there-yet"
+		Expect(admin.Create(ctx, run)).To(Succeed())
+		task := &api.HumanTask{ObjectMeta: w.meta("ask")}
+		task.Spec.HumanContext.Title = "Well?"
+		Expect(admin.Create(ctx, task)).To(Succeed())
+		completes := func(words ...string) string {
+			c := &call{}
+			args := append([]string{"__complete"}, words[:len(words)-1]...)
+			args = append(args, "--kubeconfig", alice.Kubeconfig(), "-n", w.namespace, words[len(words)-1])
+			c.code = cli.Run(ctx, command.Environment{
+				Program: "axiom", Stdout: &c.stdout, Stderr: &c.stderr, Getenv: func(string) string { return "" },
+			}, args, live.Commands(live.Options{Clock: clock.RealClock{}}))
+			return c.gives(command.ExitOK).stdout.String()
+		}
+		Expect(completes("run", "explain", "la")).To(Equal("later\tPending\n:4\n"))
+		Expect(completes("resume", "x")).To(Equal(":4\n"))
+		Expect(completes("answer", "")).To(Equal("ask\tWell?\n:4\n"))
+		Expect(completes("answer", "ask", "")).To(Equal(":4\n"))
+		Expect(completes("template", "show", "axiom-w")).To(Equal("axiom-workbench\tbuilt-in\n:4\n"))
+		Expect(completes("inbox", "-o", "js")).To(Equal("json\n:4\n"))
 	})
 })
 
