@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
@@ -43,13 +42,13 @@ const straightFlow = `
 func refusals(ctx context.Context, b *bench) error {
 	task := &api.HumanTask{ObjectMeta: b.meta()}
 	task.Spec.HumanContext.Title, task.Spec.ExpiresAfter = "Well?", "tomorrow"
-	comp := &api.Composition{ObjectMeta: b.meta()}
-	comp.Spec.Workflow = &runtime.RawExtension{Raw: []byte(`{"nodes":"none"}`)}
+	late := &api.WorkflowRun{ObjectMeta: b.meta()}
+	late.Spec.CompositionRef.Name, late.Spec.ActiveDeadline = "any", "tomorrow"
 	return errors.Join(
 		refused(b.Client.Create(ctx, task, client.DryRunAll), 422, "a task with no duration for expiresAfter"),
 		refused(b.Client.Create(ctx, &api.WorkflowRun{ObjectMeta: b.meta()}, client.DryRunAll), 422, "a run of nothing"),
 		refused(b.Client.Create(ctx, &api.Turn{ObjectMeta: b.meta()}, client.DryRunAll), 422, "a turn without a message"),
-		refused(b.Client.Create(ctx, comp, client.DryRunAll), 422, "a composition whose workflow is none"),
+		refused(b.Client.Create(ctx, late, client.DryRunAll), 422, "a run with no duration for activeDeadline"),
 	)
 }
 

@@ -133,8 +133,8 @@ var _ = Describe("a shell", func() {
 		}
 		Expect(completes("run", "explain", "la")).To(Equal("later\tPending\n:4\n"))
 		Expect(completes("resume", "x")).To(Equal(":4\n"))
-		Expect(completes("answer", "")).To(Equal("ask\tWell?\n:4\n"))
-		Expect(completes("answer", "ask", "")).To(Equal(":4\n"))
+		Expect(completes("answer", "")).To(HaveSuffix("ask\tWell?\n:4\n"))
+		Expect(completes("answer", "ask", "")).NotTo(ContainSubstring("ask\t"))
 		Expect(completes("template", "show", "axiom-w")).To(Equal("axiom-workbench\tbuilt-in\n:4\n"))
 		Expect(completes("inbox", "-o", "js")).To(Equal("json\n:4\n"))
 	})
