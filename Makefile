@@ -15,7 +15,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 TOOLS := hack/tools/go.mod hack/tools/go.sum
 
 # Packages whose tests need nothing but Go: they run under the race detector.
-UNITS := ./api/... ./cli/... ./cmd/... ./controllers/... ./internal/... ./mcpserver/... ./runner/... ./gateway/client/... ./gateway/openapi/...
+UNITS := ./api/... ./cli/... ./cmd/... ./console/... ./controllers/... ./internal/... ./mcpserver/... ./runner/... ./gateway/client/... ./gateway/openapi/...
 # Suites against a real API server, one at a time.
 SUITES := ./gateway ./webhook/... ./test/...
 
@@ -136,6 +136,14 @@ test-forge: ## Build Gitea and hold both forges against one suite.
 .PHONY: test-monitoring
 test-monitoring: ## Hold the rules and dashboards of config/monitoring to the operator's metrics.
 	cd hack/monitoring && go test ./...
+
+.PHONY: test-console
+test-console: envtest-assets ## Drive the console in a headless Chromium, which must be there.
+	KUBEBUILDER_ASSETS="$$(hack/cluster/build --print-path envtest)" go test -tags browser -count=1 -timeout 20m ./test/console
+
+.PHONY: console-shots
+console-shots: export AXIOM_CONSOLE_SHOTS := $(CURDIR)/docs/images
+console-shots: test-console ## Drive the console, and keep pictures of its pages in docs/images.
 
 .PHONY: interop
 interop: envtest-assets ## Have MCP clients and agents that others wrote (from npm) meet the operator.

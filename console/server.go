@@ -18,7 +18,7 @@ var assets embed.FS
 // long as the page is open.
 const (
 	headerTimeout   = 10 * time.Second
-	shutdownTimeout = 3 * time.Second
+	shutdownTimeout = time.Second
 	maxHeader       = 32 << 10
 )
 
@@ -81,8 +81,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(closing); err != nil {
-		_ = server.Close()
-		return fmt.Errorf("close console: %w", err)
+		_ = server.Close() // browsers keep connections at hand that they have not used
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve console: %w", err)

@@ -7,13 +7,13 @@ import (
 )
 
 // consoleRequests are what the console asks of a cluster, whatever its routes do:
-// paths by method. Names are a single element, so none reaches another resource.
+// paths by method. Names are those of objects, so none leads to another resource.
 var consoleRequests = map[string]*regexp.Regexp{
-	http.MethodGet: regexp.MustCompile(`^(.*/apis/axiom\.apitomy\.io/v1alpha1/namespaces/[^/]+/(compositions|turns|humantasks|workflowruns)(/[^/]+)?` +
-		`|.*/api/v1/namespaces/[^/]+/configmaps/[^/]+` +
-		`|.*/apis/apps/v1/namespaces/[^/]+/controllerrevisions/[^/]+)$`),
-	http.MethodPatch: regexp.MustCompile(`^.*/apis/axiom\.apitomy\.io/v1alpha1/namespaces/[^/]+/` +
-		`(turns/[^/]+|workflowruns/[^/]+|humantasks/[^/]+/status)$`),
+	http.MethodGet: regexp.MustCompile(`^(.*/apis/axiom\.apitomy\.io/v1alpha1/namespaces/[a-z0-9-]+/(compositions|turns|humantasks|workflowruns)(/[a-z0-9][a-z0-9.-]*)?` +
+		`|.*/api/v1/namespaces/[a-z0-9-]+/configmaps/[a-z0-9][a-z0-9.-]*` +
+		`|.*/apis/apps/v1/namespaces/[a-z0-9-]+/controllerrevisions/[a-z0-9][a-z0-9.-]*)$`),
+	http.MethodPatch: regexp.MustCompile(`^.*/apis/axiom\.apitomy\.io/v1alpha1/namespaces/[a-z0-9-]+/` +
+		`(turns/[a-z0-9][a-z0-9.-]*|workflowruns/[a-z0-9][a-z0-9.-]*|humantasks/[a-z0-9][a-z0-9.-]*/status)$`),
 }
 
 // A limitedTripper carries requests of the console and no others.

@@ -20,7 +20,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
 )
@@ -147,6 +146,20 @@ func (b *browser) presses(keys ...string) {
 	}
 }
 
+// clicks an element, as a pointer or an assistive program does.
+func (b *browser) clicks(selector string) {
+	GinkgoHelper()
+	Eventually(func() string {
+		return b.reads(fmt.Sprintf("(document.querySelector(%q)?.click(), document.querySelector(%q) !== null)", selector, selector))
+	}).WithTimeout(patience).Should(Equal("true"))
+}
+
+// types a text into an element.
+func (b *browser) types(selector, text string) {
+	GinkgoHelper()
+	b.does(chromedp.Focus(chromedp.CSS(selector)), chromedp.KeyEvent(text))
+}
+
 // shoots pictures of the page in both colour schemes.
 func (b *browser) shoots(name string) {
 	GinkgoHelper()
@@ -247,19 +260,25 @@ var _ = Describe("in a browser", func() {
 		w.starts("release", release, `{"ref":"v7"}`)
 		task := w.opensTask("release")
 		w.asks("rate", api.HumanTaskSpec{
-			HumanContext:   api.HumanContext{Title: "Rate <img src=x onerror=alert(1)>", Description: "<script>alert(1)</script>"},
-			ResponseSchema: &runtime.RawExtension{Raw: []byte(`{"type":"object","required":["level"],"properties":{"level":{"enum":["low","high"]}}}`)},
+			HumanContext: api.HumanContext{Title: "Rate the incident of Tuesday"}, Assignees: &api.Assignees{Groups: []string{"editors"}}, ExpiresAfter: "P2D",
 		})
 		b := w.browses(w.serves(alice))
 		b.goes("#/inbox")
 		b.shows("#waiting", "2")
-		b.shows(".card", "Rate <img src=x onerror=alert(1)>")
-		Expect(b.reads("document.querySelectorAll('main img').length")).To(Equal("0"), "texts are no markup")
+		b.shows(".card", "for group editors")
 		b.shoots("inbox")
+
+		By("being asked in markup, while the page is open")
+		w.asks("hostile", api.HumanTaskSpec{HumanContext: api.HumanContext{Title: "<img src=x onerror=alert(1)>", Description: "<script>alert(1)</script>"}})
+		b.shows(".card", "<img src=x onerror=alert(1)>")
+		b.goes("#/tasks/hostile")
+		b.shows(".speech", "<script>alert(1)</script>")
+		Expect(b.reads("document.querySelectorAll('main img, main script').length")).To(Equal("0"), "texts are no markup")
 
 		By("sending less than is asked for")
 		b.goes("#/tasks/" + task)
-		b.does(chromedp.SendKeys(chromedp.CSS("#field-note"), "mind the queue"), chromedp.Click(chromedp.CSS("#send")))
+		b.types("#field-note", "mind the queue")
+		b.clicks("#send")
 		b.shows("#summary", "Goes out: It must be given.")
 		b.shows("[data-field=approved] .wrong", "It must be given.")
 		Expect(b.reads("document.activeElement.id")).To(Equal("summary"))
@@ -268,10 +287,9 @@ var _ = Describe("in a browser", func() {
 		Expect(w.task(task).Status.AnsweredBy).To(BeNil())
 
 		By("sending what is asked for")
-		b.does(
-			chromedp.Click(chromedp.CSS("[data-field=approved] input[value=true]")), chromedp.SetValue(chromedp.CSS("#field-window"), "night"),
-			chromedp.Click(chromedp.CSS("#send")),
-		)
+		b.clicks("[data-field=approved] input[value=true]")
+		b.types("#field-window", "Tonight")
+		b.clicks("#send")
 		b.shows(".notice.done", "Answered by alice.")
 		Expect(string(w.task(task).Status.Answer.Raw)).To(MatchJSON(`{"approved":true,"window":"night","note":"mind the queue"}`))
 
@@ -293,7 +311,7 @@ var _ = Describe("in a browser", func() {
 		p := b.page
 		Expect(b.reads(fmt.Sprintf(`fetch("/api/tasks/%s/answer", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({fields: {sure: "false"}})}).then((r) => r.status)`, confirm))).To(Equal("200"))
 		b.shows(".timeline", "approve#2")
-		b.does(chromedp.Click(chromedp.CSS("#entry-2")))
+		b.clicks("#entry-2")
 		b.shows("aside .json", "mind the queue")
 		b.presses("l")
 		b.shows(".graph .node.open .times", "×2")
