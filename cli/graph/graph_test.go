@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -83,6 +84,13 @@ var formats = map[string]func(*graph.Graph) string{
 	"mmd": graph.Mermaid,
 	"dot": graph.DOT,
 	"svg": graph.SVG,
+	"json": func(g *graph.Graph) string {
+		data, err := json.MarshalIndent(graph.Place(g), "", " ")
+		if err != nil {
+			return err.Error()
+		}
+		return string(data) + "\n"
+	},
 	"txt": func(g *graph.Graph) string { return graph.Terminal(g, terminal.Palette{}) },
 }
 

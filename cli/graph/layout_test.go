@@ -1,9 +1,11 @@
 package graph
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -49,6 +51,28 @@ func TestLayout(t *testing.T) {
 			}
 			if e.Source != e.Target && top.layer >= bottom.layer {
 				t.Fatalf("seed %d: edge %d does not lead down", seed, i)
+			}
+		}
+	}
+}
+
+// A picture that somebody else draws is the one of the SVG.
+func TestPicturesAreThoseOfSVG(t *testing.T) {
+	for seed := range uint64(50) {
+		g := randomGraph(rand.New(rand.NewPCG(seed, 3)))
+		svg, picture := SVG(g), Place(g)
+		if len(picture.Nodes) != len(g.Nodes) || len(picture.Edges) != len(g.Edges) {
+			t.Fatalf("seed %d: %d nodes and %d edges", seed, len(picture.Nodes), len(picture.Edges))
+		}
+		for _, edge := range picture.Edges {
+			if want := fmt.Sprintf("d=\"%s\"/><path class=\"head\" d=\"%s\"/>", edge.Line, edge.Head); !strings.Contains(svg, want) {
+				t.Fatalf("seed %d: the SVG has no %s", seed, want)
+			}
+		}
+		for _, n := range picture.Nodes {
+			want := fmt.Sprintf("x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", n.X-n.Width/2, n.Y-n.Height/2, n.Width, n.Height)
+			if !strings.Contains(svg, want) {
+				t.Fatalf("seed %d: the SVG has no %s", seed, want)
 			}
 		}
 	}

@@ -16,7 +16,8 @@ type Picture struct {
 
 // A PictureNode is the box of a node, by its centre.
 type PictureNode struct {
-	ID      string        `json:"id"`
+	ID string `json:"id"`
+	// Kind is empty if the document names none that there is.
 	Kind    workflow.Kind `json:"kind"`
 	Caption string        `json:"caption"`
 	Detail  string        `json:"detail"`
@@ -57,7 +58,7 @@ func Place(g *Graph) Picture {
 	for i, n := range g.Nodes {
 		v := p.layout.vertices[i]
 		picture.Nodes = append(picture.Nodes, PictureNode{
-			ID: n.ID, Kind: n.Kind, Caption: n.caption(), Detail: n.subtitle(), Change: n.Change, Missing: n.IsMissing,
+			ID: n.ID, Kind: n.knownKind(), Caption: n.caption(), Detail: n.subtitle(), Change: n.Change, Missing: n.IsMissing,
 			X: v.x, Y: v.y, Width: v.width, Height: v.height,
 		})
 	}

@@ -130,14 +130,19 @@ func (p *painter) node(i int) {
 // classesOf names the kind of a node only if there is one of the name: what a
 // document says could end the attribute.
 func classesOf(n Node) string {
-	kind := ""
-	if slices.Contains(workflow.Kinds(), n.Kind) {
-		kind = string(n.Kind)
-	}
+	kind := string(n.knownKind())
 	if n.IsMissing {
 		kind = "missing"
 	}
 	return classes("node", kind, string(n.Change))
+}
+
+// knownKind is the kind of the node, empty if it is none.
+func (n Node) knownKind() workflow.Kind {
+	if slices.Contains(workflow.Kinds(), n.Kind) {
+		return n.Kind
+	}
+	return ""
 }
 
 func classes(names ...string) string {

@@ -92,7 +92,6 @@ func taskPageOf(task *api.HumanTask) (taskPage, error) {
 		taskLine: taskLineOf(task), Context: task.Spec.HumanContext, Fields: fieldsOf(spec), Resume: task.Spec.Fingerprint != "",
 		AnsweredBy: task.Status.AnsweredBy, Closed: task.Status.Closed,
 	}
-	page.Context.Details, page.Context.References = command.OrEmpty(page.Context.Details), command.OrEmpty(page.Context.References)
 	if spec.ResponseSchema != nil {
 		page.Schema = indented(spec.ResponseSchema)
 	}

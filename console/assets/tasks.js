@@ -44,8 +44,8 @@ export const task = {
     h("h1", null, data.title, " ", badge(data.phase)),
     h("p", { class: "facts" }, data.run && ["run ", link("runs", data.run), ` · ${data.activation} · `], addressees(data.assignees), expiry(data)),
     data.context.description && h("p", { class: "speech" }, data.context.description),
-    data.context.details.length > 0 && h("dl", { class: "details" }, data.context.details.map((one) => [h("dt", null, one.label), h("dd", null, one.value)])),
-    data.context.references.length > 0 && h("ul", null, data.context.references.map((one) => h("li", null, reference(one)))),
+    data.context.details && h("dl", { class: "details" }, data.context.details.map((one) => [h("dt", null, one.label), h("dd", null, one.value)])),
+    data.context.references && h("ul", null, data.context.references.map((one) => h("li", null, reference(one)))),
     data.open ? formOf(data, tools) : ended(data),
   ],
 };

@@ -108,7 +108,10 @@ func (b *browser) does(actions ...chromedp.Action[chromedp.Void]) {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	Expect(chromedp.Do(ctx, actions...)).To(Succeed())
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+		Expect(err).NotTo(HaveOccurred(), text)
+	}
 }
 
 // goes to an address of the page, by its hash.
@@ -135,7 +138,7 @@ func (b *browser) shows(selector, part string) {
 	GinkgoHelper()
 	Eventually(func() string {
 		return b.reads(fmt.Sprintf("[...document.querySelectorAll(%q)].map((e) => e.textContent).join('\\n')", selector))
-	}).WithTimeout(patience).Should(ContainSubstring(part))
+	}).WithTimeout(patience).Should(ContainSubstring(part), func() string { return b.reads("document.body.innerText") })
 }
 
 // presses keys one after the other, as at a keyboard.
