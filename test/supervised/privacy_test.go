@@ -137,7 +137,7 @@ func withoutValues(run *api.WorkflowRun) *api.WorkflowRun {
 var _ = Describe("What is private in a supervised run", func() {
 	It("supervised 53: is in nothing that is read in passing", func(ctx SpecContext) {
 		logs, registry := listensToLogs(), prometheus.NewPedanticRegistry()
-		h := prepareHub(ctx)
+		h := idleHub(ctx)
 		h.settles()
 		h.operate(func(p *process) { p.metrics = registry })
 		run := h.castsMarked(marked(gates...))
