@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("Whatever happens to the operator, a supervised run", Label("crash"), func() {
-	It("supervised 15: asks once, claims once and publishes once", func(ctx SpecContext) {
+	It("supervised 15, supervised 37: asks once, claims once, writes all of a fragment or nothing, and publishes once", func(ctx SpecContext) {
 		explores(ctx, scenario(newWorld, true, publishesOnce), crash.Sampled(12), crash.Faults()...)
 	}, NodeTimeout(time.Hour))
 
@@ -46,6 +46,8 @@ func publishesOnce(w *world) {
 	w.reaches(run, api.RunCompleted)
 	Expect(activations(run)[:len(before)]).To(Equal(before))
 	Expect(w.project.Git("rev-list", "--count", "main..agent/notes")).To(Equal("1"))
+	Expect(w.project.Git("ls-tree", "-r", "--name-only", "agent/notes")).To(Equal("README.md\nnotes/today.md"))
+	Expect(w.project.Git("show", "agent/notes:notes/today.md")).To(Equal("All is well."))
 	Expect(string(run.Status.Outputs.Raw)).To(ContainSubstring(w.project.Head("agent/notes")))
 }
 
