@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-
 	"github.com/apitomy/axiom-operator/internal/operator"
 )
 

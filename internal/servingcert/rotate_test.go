@@ -208,7 +208,7 @@ func TestSomebodyElsesCertificateIsOnlyLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored.Data = made()
-	if err := c.WithWatch.Update(t.Context(), stored); err != nil {
+	if err := c.Update(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
 	writes := c.writes
