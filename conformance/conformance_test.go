@@ -82,7 +82,8 @@ func TestNoNamespaceIsNoReport(t *testing.T) {
 func TestJUnit(t *testing.T) {
 	report := conformance.Report{StartedAt: "2026-05-04T12:00:00Z", Cases: []conformance.Result{
 		{Name: "a", About: "works", Status: conformance.Passed, Seconds: 1.5},
-		{Name: "b", About: "breaks", Status: conformance.Failed, Message: `"<no>"`}, {Name: "c", Status: conformance.Skipped, Message: "needs pods"},
+		{Name: "b", About: "breaks", Status: conformance.Failed, Message: `"<no>"`},
+		{Name: "c", Status: conformance.Skipped, Message: "needs pods"},
 	}}
 	text, err := report.JUnit()
 	if err != nil {

@@ -283,7 +283,8 @@ func (b *bench) comesTo(ctx context.Context, asked *api.Turn, state api.TurnPhas
 			return true, ""
 		case api.TurnFailed, api.TurnStale, api.TurnRefused, api.TurnCancelled, api.TurnRejected:
 			return false, ""
+		default:
+			return false, fmt.Sprintf("the turn is %q, not %s", asked.Status.State, state)
 		}
-		return false, fmt.Sprintf("the turn is %q, not %s", asked.Status.State, state)
 	})
 }

@@ -110,7 +110,8 @@ func TestAnswersBySchema(t *testing.T) {
 	}{
 		"of the kinds": {
 			`{"type":"object","required":["z","a"],"properties":{"a":{"type":"integer"},"m":{"type":"array"},"z":{"type":"boolean"},"n":{"type":"object"},"o":{}}}`,
-			[]string{"n", "1.5", "x", "3", "[1,2]", `[]`, "{}", "some words", ""}, `{"z":false,"a":3,"m":[1,2],"n":{},"o":"some words"}`,
+			[]string{"n", "1.5", "x", "3", "[1,2]", `[]`, "{}", "some words", ""},
+			`{"z":false,"a":3,"m":[1,2],"n":{},"o":"some words"}`,
 		},
 		"of a list": {
 			`{"type":"object","required":["level"],"properties":{"level":{"enum":["low",2,null]}}}`, []string{"4", "2", ""}, `{"level":2}`,
@@ -120,12 +121,14 @@ func TestAnswersBySchema(t *testing.T) {
 		},
 		"by references": {
 			`{"type":"object","$defs":{"name":{"type":"string","minLength":3}},"properties":{"who":{"$ref":"#/$defs/name"}}}`,
-			[]string{"ab", "abc", ""}, `{"who":"abc"}`,
+			[]string{"ab", "abc", ""},
+			`{"who":"abc"}`,
 		},
 		"that depends on others": {
 			`{"type":"object","required":["proceed"],"properties":{"proceed":{"type":"boolean"},"why":{"type":"string"}},
 			  "if":{"properties":{"proceed":{"const":false}}},"then":{"required":["why"]}}`,
-			[]string{"n", "", "too soon", ""}, `{"proceed":false,"why":"too soon"}`,
+			[]string{"n", "", "too soon", ""},
+			`{"proceed":false,"why":"too soon"}`,
 		},
 		"of a value":   {`{"type":"integer","minimum":3}`, []string{"no", "2", "3", ""}, `3`},
 		"of anything":  {`{}`, []string{`"text"`, ""}, `"text"`},

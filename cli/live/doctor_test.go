@@ -78,12 +78,12 @@ func newHospital(t *testing.T) *hospital {
 				Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "axiom:v1"}}}}},
 			},
 			"lease": &coordinationv1.Lease{
-				ObjectMeta: homeMeta(leaseName), Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("pod-1"), RenewTime: &renewed, LeaseDurationSeconds: ptr.To[int32](15)},
+				ObjectMeta: homeMeta(leaseName), Spec: coordinationv1.LeaseSpec{HolderIdentity: new("pod-1"), RenewTime: &renewed, LeaseDurationSeconds: ptr.To[int32](15)},
 			},
 			"service": &corev1.Service{ObjectMeta: homeMeta("axiom-gateway"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "gateway"}}}},
 			"slice": &discoveryv1.EndpointSlice{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "axiom-system", Name: "s", Labels: map[string]string{discoveryv1.LabelServiceName: "axiom-gateway"}},
-				Endpoints:  []discoveryv1.Endpoint{{}, {Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}}},
+				Endpoints:  []discoveryv1.Endpoint{{}, {Conditions: discoveryv1.EndpointConditions{Ready: new(false)}}},
 			},
 			"policy": &networkingv1.NetworkPolicy{
 				ObjectMeta: homeMeta("axiom-controller-manager"), Spec: networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{managerLabel: managerValue}}},

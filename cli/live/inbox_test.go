@@ -119,8 +119,8 @@ func TestInboxOfOnePersonEverywhere(t *testing.T) {
 	}
 	var commands []string
 	for line := range strings.Lines(out.String()) {
-		if command, isCommand := strings.CutPrefix(strings.TrimSpace(line), "axiom "); isCommand {
-			commands = append(commands, command)
+		if words, isCommand := strings.CutPrefix(strings.TrimSpace(line), "axiom "); isCommand {
+			commands = append(commands, words)
 		}
 	}
 	if diff := cmp.Diff([]string{"answer far -n other", "answer old -n ns", "answer young -n ns"}, commands); diff != "" {

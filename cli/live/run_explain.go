@@ -104,12 +104,12 @@ func (a *app) explain(ctx context.Context, c *cluster, run *api.WorkflowRun) exp
 	}
 	reader := &recordReader{ctx: ctx, cluster: c, namespace: run.Namespace}
 	entries := reader.history(run.Status.History)
-	x.addObstacles(run)
+	addObstacles(&x, run)
 	tasks := c.tasksOf(ctx, x.WaitsFor, reader)
 	for i := range x.WaitsFor {
 		x.WaitsFor[i].ask(tasks[x.WaitsFor[i].Task])
 	}
-	x.addFailures(run, entries)
+	addFailures(&x, run, entries)
 	x.Deeds = append(x.Deeds, askedFor(run))
 	x.Deeds = append(x.Deeds, c.acceptances(ctx, run, reader)...)
 	x.Deeds = append(x.Deeds, deedsOf(run, entries, x.WaitsFor, tasks)...)
@@ -126,8 +126,11 @@ func standing(run *api.WorkflowRun) string {
 		name string
 		is   metav1.ConditionStatus
 	}{
-		{api.ConditionStalled, metav1.ConditionTrue}, {api.ConditionAccepted, metav1.ConditionFalse}, {api.ConditionReady, metav1.ConditionTrue},
-		{api.ConditionReconciling, metav1.ConditionTrue}, {api.ConditionReady, metav1.ConditionFalse},
+		{api.ConditionStalled, metav1.ConditionTrue},
+		{api.ConditionAccepted, metav1.ConditionFalse},
+		{api.ConditionReady, metav1.ConditionTrue},
+		{api.ConditionReconciling, metav1.ConditionTrue},
+		{api.ConditionReady, metav1.ConditionFalse},
 	} {
 		for _, condition := range run.Status.Conditions {
 			if condition.Type == kind.name && condition.Status == kind.is && condition.Message != "" {
@@ -149,7 +152,7 @@ func definitionOf(run *api.WorkflowRun) string {
 	return of
 }
 
-func (x *explanation) addObstacles(run *api.WorkflowRun) {
+func addObstacles(x *explanation, run *api.WorkflowRun) {
 	if x.Phase.IsTerminal() {
 		return
 	}
@@ -254,7 +257,7 @@ func (c *cluster) tasksOf(ctx context.Context, obstacles []obstacle, reader *rec
 	return tasks
 }
 
-func (x *explanation) addFailures(run *api.WorkflowRun, entries []api.HistoryEntry) {
+func addFailures(x *explanation, run *api.WorkflowRun, entries []api.HistoryEntry) {
 	for _, entry := range entries {
 		if entry.Error == nil {
 			continue
@@ -335,6 +338,20 @@ func (c *cluster) acceptances(ctx context.Context, run *api.WorkflowRun, reader 
 
 // deedsOf are the answers, resumes and the cancellation, in the order of time.
 func deedsOf(run *api.WorkflowRun, entries []api.HistoryEntry, obstacles []obstacle, tasks map[string]*api.HumanTask) []deed {
+	deeds := slices.Concat(answersOf(entries, obstacles, tasks), resumesOf(run))
+	slices.SortStableFunc(deeds, func(x, y deed) int {
+		if x.At == "" || y.At == "" { // what has no time came last
+			return cmp.Compare(len(y.At), len(x.At))
+		}
+		return cmp.Compare(x.At, y.At)
+	})
+	if by := run.Annotations[api.AnnotationCancelledBy]; by != "" {
+		deeds = append(deeds, deed{What: "cancelled", By: by})
+	}
+	return deeds
+}
+
+func answersOf(entries []api.HistoryEntry, obstacles []obstacle, tasks map[string]*api.HumanTask) []deed {
 	var deeds []deed
 	for _, entry := range entries {
 		if entry.By != "" && entry.Type == "human-task" {
@@ -346,6 +363,12 @@ func deedsOf(run *api.WorkflowRun, entries []api.HistoryEntry, obstacles []obsta
 			deeds = append(deeds, deed{What: "answered", By: o.AnsweredBy, At: timeText(tasks[o.Task].Status.AnsweredAt), About: o.Activation})
 		}
 	}
+	return deeds
+}
+
+// resumesOf are the resumes that an execution notes, and one that none has yet.
+func resumesOf(run *api.WorkflowRun) []deed {
+	var deeds []deed
 	isNoted := false
 	for _, execution := range run.Status.Executions {
 		if execution.RequestedBy != "" {
@@ -357,15 +380,6 @@ func deedsOf(run *api.WorkflowRun, entries []api.HistoryEntry, obstacles []obsta
 	}
 	if by := run.Annotations[api.AnnotationResumedBy]; by != "" && (!isNoted || run.Spec.ResumeRequests > run.Status.ObservedResumeRequests) {
 		deeds = append(deeds, deed{What: "resumed", By: by, About: fmt.Sprintf("request %d", run.Spec.ResumeRequests)})
-	}
-	slices.SortStableFunc(deeds, func(x, y deed) int {
-		if x.At == "" || y.At == "" { // what has no time came last
-			return cmp.Compare(len(y.At), len(x.At))
-		}
-		return cmp.Compare(x.At, y.At)
-	})
-	if by := run.Annotations[api.AnnotationCancelledBy]; by != "" {
-		deeds = append(deeds, deed{What: "cancelled", By: by})
 	}
 	return deeds
 }
@@ -390,10 +404,12 @@ func (a *app) nextOf(x *explanation) []nextStep {
 		}
 	}
 	switch {
-	case x.Phase == api.RunSuspended && (isAnswered || len(steps) == 0):
-		steps = append(steps, nextStep{a.invocation("resume", x.Run), "go on with what was answered"})
 	case x.Phase == api.RunSuspended:
-		steps = append(steps, nextStep{a.invocation("resume", x.Run), "then go on"})
+		does := "then go on"
+		if isAnswered || len(steps) == 0 {
+			does = "go on with what was answered"
+		}
+		steps = append(steps, nextStep{a.invocation("resume", x.Run), does})
 	case x.Phase == api.RunFailed && len(x.Failures) > 0 && x.Failures[len(x.Failures)-1].Activation != "":
 		activation := x.Failures[len(x.Failures)-1].Activation
 		steps = append(steps, nextStep{a.invocation("run", "show", x.Run, "--activation", "'"+activation+"'"), "see what it was asked, and gave"})

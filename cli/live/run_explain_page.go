@@ -54,7 +54,7 @@ func (x explanation) Tell(p *command.Page) {
 	}
 }
 
-func (o obstacle) detail() string {
+func (o *obstacle) detail() string {
 	text := o.Detail
 	if o.AnsweredBy != "" {
 		text += ", answered by " + o.AnsweredBy

@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,9 +111,13 @@ func TestExplanationOfWhatPeopleDid(t *testing.T) {
 	a, _, _ := atNoon(nil)
 	x := a.explain(t.Context(), releaseOffice(run, newTask("ns", "release-7-a", 1, answered("bob"))), run)
 	want := []deed{
-		{"asked", "operator", "2026-05-04T12:00:00Z", "trigger on-merge"}, {"accepted", "bob", "", "the workflow of turn release-x7"},
-		{"answered", "bob", "2026-05-04T12:00:30Z", "ask#1"}, {"resumed", "carl", "2026-05-04T12:01:00Z", "execution 2"},
-		{"answered", "bob", "2026-05-04T12:03:00Z", "approve#1"}, {"resumed", "dora", "", "request 2"}, {"cancelled", "eve", "", ""},
+		{"asked", "operator", "2026-05-04T12:00:00Z", "trigger on-merge"},
+		{"accepted", "bob", "", "the workflow of turn release-x7"},
+		{"answered", "bob", "2026-05-04T12:00:30Z", "ask#1"},
+		{"resumed", "carl", "2026-05-04T12:01:00Z", "execution 2"},
+		{"answered", "bob", "2026-05-04T12:03:00Z", "approve#1"},
+		{"resumed", "dora", "", "request 2"},
+		{"cancelled", "eve", "", ""},
 	}
 	if diff := cmp.Diff(want, x.Deeds); diff != "" {
 		t.Errorf("deeds mismatch (-want +got):\n%s", diff)
@@ -126,7 +131,8 @@ func TestObstacles(t *testing.T) {
 	key := "pr-7"
 	at := metav1.NewTime(noon)
 	intents := []api.RunIntent{
-		{Activation: "Plan[1]/ask#1", Action: "human-task", Task: "t"}, {Activation: "Plan[1]/think#1", Action: "prompt", Session: "s", Deadline: &at},
+		{Activation: "Plan[1]/ask#1", Action: "human-task", Task: "t"},
+		{Activation: "Plan[1]/think#1", Action: "prompt", Session: "s", Deadline: &at},
 		{Activation: "Plan[1]/push#1", Action: "git.push", Attempts: 2, Reason: "network"},
 	}
 	for name, tc := range map[string]struct {
@@ -295,10 +301,11 @@ func TestWhatARunPassed(t *testing.T) {
 		run.Status.Instance.Failure = &api.RunFailure{Activation: "approve#1"}
 		run.Status.Frames = []api.RunFrame{{Path: "Plan[1]", Component: "Plan", Instance: api.RunInstance{ActiveBranches: []api.ActiveBranch{{Node: "ask", Edge: "f2"}}}}}
 	})
-	entries := append(run.Status.History.Entries,
-		api.HistoryEntry{Activation: "Plan[1]/think#1", Node: "think", Edge: "f1", Outcome: "TimedOut"},
-		api.HistoryEntry{Activation: "Plan[1]/rest#1", Node: "rest", Edge: "f3", Outcome: "Cancelled"},
-		api.HistoryEntry{Activation: "Plan#1", Node: "Plan", Outcome: "Completed", Call: &api.HistoryCall{Path: "Plan[1]", Component: "Plan"}})
+	entries := slices.Concat(run.Status.History.Entries, []api.HistoryEntry{
+		{Activation: "Plan[1]/think#1", Node: "think", Edge: "f1", Outcome: "TimedOut"},
+		{Activation: "Plan[1]/rest#1", Node: "rest", Edge: "f3", Outcome: "Cancelled"},
+		{Activation: "Plan#1", Node: "Plan", Outcome: "Completed", Call: &api.HistoryCall{Path: "Plan[1]", Component: "Plan"}},
+	})
 	nodes, _ := passed(run, entries, "")
 	if nodes["approve"] != "failed" || nodes["think"] != "" || nodes["Plan"] != "" {
 		t.Errorf("got %v", nodes)

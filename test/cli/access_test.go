@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"os/exec"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -124,8 +125,7 @@ var _ = Describe("a shell", func() {
 		Expect(admin.Create(ctx, task)).To(Succeed())
 		completes := func(words ...string) string {
 			c := &call{}
-			args := append([]string{"__complete"}, words[:len(words)-1]...)
-			args = append(args, "--kubeconfig", alice.Kubeconfig(), "-n", w.namespace, words[len(words)-1])
+			args := slices.Concat([]string{"__complete", words[0], "--kubeconfig", alice.Kubeconfig(), "-n", w.namespace}, words[1:])
 			c.code = cli.Run(ctx, command.Environment{
 				Program: "axiom", Stdout: &c.stdout, Stderr: &c.stderr, Getenv: func(string) string { return "" },
 			}, args, live.Commands(live.Options{Clock: clock.RealClock{}}))
