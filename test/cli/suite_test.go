@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,19 +12,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/apitomy/axiom-operator/controllers"
-	"github.com/apitomy/axiom-operator/internal/operator"
-	"github.com/apitomy/axiom-operator/internal/servingcert"
+	"github.com/apitomy/axiom-operator/internal/testing/operating"
 	"github.com/apitomy/axiom-operator/internal/testing/testenv"
 )
 
@@ -49,7 +41,6 @@ func TestCLI(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	running, cancel := context.WithCancel(context.Background())
 
 	By("building the programs")
 	programs = GinkgoT().TempDir()
@@ -63,7 +54,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(env.Stop)
 	admin, err = env.Client(env.Admin)
 	Expect(err).NotTo(HaveOccurred())
-	operate(running, cancel)
+	stop, err := operating.Start(ctx, env, admin)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
 
 	root = newPerson("root", "system:masters")
 	alice, bob = newPerson("alice", "editors"), newPerson("bob", "askers")
@@ -86,55 +79,6 @@ func build(ctx context.Context, to string, packages ...string) {
 	cmd.Dir = testenv.Root()
 	out, err := cmd.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
-}
-
-// operate runs the whole operator until the suite ends.
-func operate(ctx context.Context, stop func()) {
-	GinkgoHelper()
-	keeper := &servingcert.Keeper{
-		Client: admin, Secret: types.NamespacedName{Namespace: "default", Name: "gateway-cert"},
-		IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Clock: clock.RealClock{},
-	}
-	Expect(keeper.Ensure(ctx)).To(Succeed())
-	mgr, err := ctrl.NewManager(env.Operator, ctrl.Options{
-		Scheme: operator.NewScheme(), Cache: operator.CacheOptions(), Client: operator.ClientOptions(),
-		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Host: env.Webhook.LocalServingHost, Port: env.Webhook.LocalServingPort, CertDir: env.Webhook.LocalServingCertDir,
-		}),
-	})
-	Expect(err).NotTo(HaveOccurred())
-	address := freeAddress()
-	gateway := controllers.GatewayOptions{
-		URL: "https://" + address + "/api/v1", CA: keeper.CA, Namespace: "axiom-system",
-		PodLabels: map[string]string{"control-plane": "controller-manager"}, Port: 8443,
-	}
-	Expect(operator.Setup(mgr, operator.Options{
-		Username: testenv.OperatorUser,
-		Sessions: controllers.SessionOptions{
-			OperatorImage: "operator", Gateway: gateway, PullPolicy: corev1.PullNever, MaxPerNamespace: 3, StartTimeout: 5 * time.Minute,
-		},
-		Runs: controllers.RunOptions{
-			OperatorImage: "operator", ScriptImages: map[string]string{"bash": "bash"}, Gateway: gateway, PullPolicy: corev1.PullNever,
-		},
-		GatewayAddress: address,
-		GetCertificate: keeper.GetCertificate,
-	})).To(Succeed())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	DeferCleanup(func() {
-		stop()
-		Expect(<-ended).To(Succeed())
-	})
-	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }).Should(Succeed())
-}
-
-func freeAddress() string {
-	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 func newPerson(name, group string) *testenv.KubeCtl {

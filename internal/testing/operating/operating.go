@@ -80,7 +80,9 @@ func newManager(ctx context.Context, env *testenv.Environment, admin client.Clie
 		Sessions: controllers.SessionOptions{
 			OperatorImage: "operator", Gateway: gateway, PullPolicy: corev1.PullNever, MaxPerNamespace: 3, StartTimeout: 5 * time.Minute,
 		},
-		Runs:           controllers.RunOptions{OperatorImage: "operator", Gateway: gateway, PullPolicy: corev1.PullNever},
+		Runs: controllers.RunOptions{
+			OperatorImage: "operator", ScriptImages: map[string]string{"bash": "bash"}, Gateway: gateway, PullPolicy: corev1.PullNever,
+		},
 		GatewayAddress: address,
 		GetCertificate: keeper.GetCertificate,
 	})
