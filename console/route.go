@@ -19,7 +19,7 @@ type Route struct {
 	Method string
 	// Path below /api/, as patterns of net/http have it; {name} is an object.
 	Path string
-	// Answer does it. What it returns becomes JSON; an error that is no [Refusal]
+	// Answer does it. What it returns becomes JSON; an error that is no [RefusalError]
 	// is told as the fault of what stands behind.
 	Answer func(ctx context.Context, r Request) (any, error)
 }
@@ -33,8 +33,8 @@ type Request struct {
 	Body []byte
 }
 
-// A Refusal is a request that was understood, and not followed.
-type Refusal struct {
+// A RefusalError is a request that was understood, and not followed.
+type RefusalError struct {
 	// Status of HTTP, from 400 to 499.
 	Status int `json:"-"`
 	// Message for people.
@@ -44,12 +44,12 @@ type Refusal struct {
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return r.Message }
+func (r *RefusalError) Error() string { return r.Message }
 
 // Decode reads the body of a request into v, and nothing that v does not have.
 func (r Request) Decode(v any) error {
 	if err := json.Unmarshal(r.Body, v); err != nil {
-		return &Refusal{Status: http.StatusBadRequest, Message: "the request is not what this asks for"}
+		return &RefusalError{Status: http.StatusBadRequest, Message: "the request is not what this asks for"}
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (r Request) Decode(v any) error {
 func (r Route) serve(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
 	if err != nil {
-		writeError(w, &Refusal{Status: http.StatusRequestEntityTooLarge, Message: "the request is too large"})
+		writeError(w, &RefusalError{Status: http.StatusRequestEntityTooLarge, Message: "the request is too large"})
 		return
 	}
 	answer, err := r.Answer(request.Context(), Request{Name: request.PathValue("name"), Query: request.URL.Query(), Body: body})
@@ -69,12 +69,11 @@ func (r Route) serve(w http.ResponseWriter, request *http.Request) {
 }
 
 func writeError(w http.ResponseWriter, err error) {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, isRefusal := errors.AsType[*RefusalError](err); isRefusal {
 		writeJSON(w, refusal.Status, refusal)
 		return
 	}
-	writeJSON(w, http.StatusBadGateway, &Refusal{Message: err.Error()})
+	writeJSON(w, http.StatusBadGateway, &RefusalError{Message: err.Error()})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -53,7 +54,7 @@ func enter(t *testing.T, link string) (browser *http.Client, origin string) {
 		t.Fatal(err)
 	}
 	browser = &http.Client{Jar: jar}
-	if status, body := send(t, browser, http.MethodGet, link, "", nil); status != http.StatusOK {
+	if status, body := get(t, browser, link); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
 	address, err := url.Parse(link)
@@ -63,15 +64,24 @@ func enter(t *testing.T, link string) (browser *http.Client, origin string) {
 	return browser, "http://" + address.Host
 }
 
-func send(t *testing.T, browser *http.Client, method, target, body string, header http.Header) (status int, text string) {
+// A message is a request to be sent.
+type message struct {
+	method, target, body string
+	header               http.Header
+}
+
+func get(t *testing.T, browser *http.Client, target string) (status int, text string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	return send(t, browser, message{method: http.MethodGet, target: target})
+}
+
+func send(t *testing.T, browser *http.Client, m message) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), m.method, m.target, strings.NewReader(m.body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, m.header)
 	response, err := browser.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +104,7 @@ func TestRoutes(t *testing.T) {
 	link, _ := open(t, console.Options{Routes: []console.Route{
 		{Method: http.MethodGet, Path: "things/{name}", Answer: echo},
 		{Method: http.MethodPost, Path: "things/{name}", Answer: echo},
-		{Method: http.MethodGet, Path: "refused", Answer: fails(&console.Refusal{Status: http.StatusConflict, Message: "no", Problems: []string{"p"}})},
+		{Method: http.MethodGet, Path: "refused", Answer: fails(&console.RefusalError{Status: http.StatusConflict, Message: "no", Problems: []string{"p"}})},
 		{Method: http.MethodGet, Path: "broken", Answer: fails(errors.New("gone"))},
 		{Method: http.MethodGet, Path: "odd", Answer: func(context.Context, console.Request) (any, error) { return func() {}, nil }},
 	}})
@@ -115,7 +125,7 @@ func TestRoutes(t *testing.T) {
 		"another path":             {http.MethodGet, "/api/secrets", "", 404, "404 page not found\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, got := send(t, browser, tc.method, origin+tc.path, tc.body, own)
+			status, got := send(t, browser, message{tc.method, origin + tc.path, tc.body, own})
 			if status != tc.status || got != tc.want {
 				t.Errorf("%d %s, want %d %s", status, got, tc.status, tc.want)
 			}
@@ -128,7 +138,7 @@ func TestPagesNeedNothingFromElsewhere(t *testing.T) {
 	link, _ := open(t, console.Options{})
 	browser, origin := enter(t, link)
 	for _, path := range []string{"/", "/app.js", "/api.js", "/dom.js", "/graph.js", "/compositions.js", "/turns.js", "/tasks.js", "/runs.js", "/style.css", "/icon.svg"} {
-		status, text := send(t, browser, http.MethodGet, origin+path, "", nil)
+		status, text := get(t, browser, origin+path)
 		if status != http.StatusOK {
 			t.Errorf("%s: %d", path, status)
 		}
@@ -158,13 +168,13 @@ func TestLinksDoNotOpenOtherConsoles(t *testing.T) {
 	browser, _ := enter(t, first)
 	_, token, _ := strings.Cut(first, "?")
 	page, _, _ := strings.Cut(second, "/enter")
-	if status, _ := send(t, browser, http.MethodGet, page+"/enter?"+token, "", nil); status != http.StatusForbidden {
+	if status, _ := get(t, browser, page+"/enter?"+token); status != http.StatusForbidden {
 		t.Errorf("the token of another console: %d", status)
 	}
-	if status, _ := send(t, browser, http.MethodGet, page+"/", "", nil); status != http.StatusUnauthorized {
+	if status, _ := get(t, browser, page+"/"); status != http.StatusUnauthorized {
 		t.Errorf("the cookie of another console: %d", status)
 	}
-	if status, _ := send(t, browser, http.MethodGet, second, "", nil); status != http.StatusOK {
+	if status, _ := get(t, browser, second); status != http.StatusOK {
 		t.Errorf("its own token, after a wrong one: %d", status)
 	}
 }
@@ -182,7 +192,7 @@ func TestEventsEndWithTheProgram(t *testing.T) {
 	browser, origin := enter(t, link)
 	got := make(chan string, 1)
 	go func() {
-		_, text := send(t, browser, http.MethodGet, origin+"/api/events", "", nil)
+		_, text := get(t, browser, origin+"/api/events")
 		got <- text
 	}()
 	<-watching

@@ -88,12 +88,12 @@ func (d *consoleDesk) place(context.Context, console.Request) (any, error) {
 // keeps its code.
 func refused(err error) error {
 	if r := refusalOf(err); r != nil {
-		return &console.Refusal{Status: int(r.Code), Message: r.Message}
+		return &console.RefusalError{Status: int(r.Code), Message: r.Message}
 	}
 	return explain(err)
 }
 
 // missing says that an object is not there.
 func (d *consoleDesk) missing(what, name string) error {
-	return &console.Refusal{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no %s %s in namespace %s", what, name, d.namespace)}
+	return &console.RefusalError{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no %s %s in namespace %s", what, name, d.namespace)}
 }

@@ -30,8 +30,7 @@ const ruleJSON = "json"
 
 // read is the value that a text stands for.
 func (k fieldKind) read(text string) (any, error) {
-	switch k {
-	case fieldText, fieldMultiline, fieldSelect:
+	if k == fieldText || k == fieldMultiline || k == fieldSelect {
 		return text, nil
 	}
 	value, err := jsonvalue.Decode([]byte(text))

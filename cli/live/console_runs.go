@@ -158,7 +158,7 @@ func (d *consoleDesk) showActivation(ctx context.Context, r console.Request) (an
 	reader := &recordReader{ctx: ctx, cluster: d.cluster, namespace: run.Namespace, activation: activation}
 	one, isThere := reader.read(run).only(activation)
 	if !isThere {
-		return nil, &console.Refusal{Status: http.StatusNotFound, Message: fmt.Sprintf("run %s has no activation %s", r.Name, activation)}
+		return nil, &console.RefusalError{Status: http.StatusNotFound, Message: fmt.Sprintf("run %s has no activation %s", r.Name, activation)}
 	}
 	page := activationPage{Activation: activation, Text: linesOf(one)}
 	if reader.failure != nil {
@@ -174,7 +174,7 @@ func (d *consoleDesk) resumeRun(ctx context.Context, r console.Request) (any, er
 		return nil, err
 	}
 	if !run.Spec.IsExplicit() || run.Status.Phase.IsTerminal() || run.Spec.Cancel {
-		return nil, &console.Refusal{Status: http.StatusConflict, Message: fmt.Sprintf("run %s is not one to be resumed", r.Name)}
+		return nil, &console.RefusalError{Status: http.StatusConflict, Message: fmt.Sprintf("run %s is not one to be resumed", r.Name)}
 	}
 	run, err := d.requestResume(ctx, run)
 	if err != nil {

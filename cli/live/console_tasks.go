@@ -200,7 +200,7 @@ func wrongAnswer(wrong []form.FieldError) error {
 	for _, one := range wrong {
 		problems = append(problems, problem(one))
 	}
-	return &console.Refusal{
+	return &console.RefusalError{
 		Status: http.StatusUnprocessableEntity, Message: "the answer does not fit the question: " + command.Plural(len(wrong), "problem"),
 		Problems: problems,
 	}

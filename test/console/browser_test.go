@@ -331,8 +331,11 @@ var _ = Describe("in a browser", func() {
 		b.isAbroad = true
 		b.does(chromedp.Navigate(other.origin + "/"))
 		b.shows("h1", "You are not let in")
-		for _, options := range []string{`{credentials: "include"}`, `{credentials: "include", mode: "no-cors"}`,
-			`{method: "POST", credentials: "include", mode: "no-cors", body: "{\"whole\":\"{}\"}"}`} {
+		for _, options := range []string{
+			`{credentials: "include"}`,
+			`{credentials: "include", mode: "no-cors"}`,
+			`{method: "POST", credentials: "include", mode: "no-cors", body: "{\"whole\":\"{}\"}"}`,
+		} {
 			Expect(b.reads(fmt.Sprintf(`fetch("%s/api/tasks/go/answer", %s).then((r) => r.status, () => "refused")`, b.page.origin, options))).To(BeElementOf("refused", "0"))
 		}
 		Expect(w.task("go").Status.AnsweredBy).To(BeNil())
