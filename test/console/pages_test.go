@@ -51,7 +51,7 @@ var _ = Describe("compositions", func() {
 		Eventually(func() api.TurnPhase { return w.turn("ask").Status.State }).Should(Equal(api.TurnApplied))
 		Expect(w.turn("ask").Annotations).To(HaveKeyWithValue(api.AnnotationResolvedBy, "alice"))
 		Expect(p.gets("turns/ask")).To(HaveKeyWithValue("undoable", true))
-		Expect(p.posts("turns/ask/reject", "{}").gives(http.StatusConflict)).To(HaveKeyWithValue("error", Not(BeEmpty())))
+		Expect(p.posts("turns/ask/reject", "{}").gives(http.StatusUnprocessableEntity)).To(HaveKeyWithValue("error", ContainSubstring("must not change")))
 
 		By("taking it back")
 		p.posts("turns/ask/undo", "{}").gives(http.StatusOK)
