@@ -36,9 +36,15 @@ func (w *world) allows(server *gitserver.Server, more string) {
 	GinkgoHelper()
 	host, err := url.Parse(server.URL)
 	Expect(err).NotTo(HaveOccurred())
+	w.lists("git", "- {host: \""+host.Host+"\""+more+"}\n")
+}
+
+// lists more of what the world's operator may talk to.
+func (w *world) lists(kind, entry string) {
+	GinkgoHelper()
 	list := &corev1.ConfigMap{ObjectMeta: w.meta("axiom-remotes")}
 	Expect(admin.Get(w.ctx, client.ObjectKeyFromObject(list), list)).To(Succeed())
-	list.Data["git"] += "- {host: \"" + host.Host + "\"" + more + "}\n"
+	list.Data[kind] += entry
 	Expect(admin.Update(w.ctx, list)).To(Succeed())
 }
 

@@ -1,6 +1,9 @@
 package supervised
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -10,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/apitomy/axiom-operator/api/v1alpha1"
+	"github.com/apitomy/axiom-operator/internal/testing/gitserver"
 )
 
 // leaked is a token that must get nowhere, and its line.
@@ -37,6 +41,30 @@ func (w *world) hasNowhere(logs *heard) {
 	}
 }
 
+// fetches reads a page.
+const fetches = `---
+name: Fetch
+inputs:
+  - {name: page, type: string, required: true}
+---
+` + "```yaml workflow" + `
+nodes:
+  - {id: start, type: start, name: Start, config: {}}
+  - id: fetch
+    type: action
+    name: Fetch
+    config:
+      actionType: http.fetch
+      method: GET
+      inputs: {url: context.page}
+      outputs: [{name: response, type: object, required: true}]
+  - {id: end, type: end, name: Done, config: {outcome: done}}
+edges:
+  - {id: e1, source: start, target: fetch}
+  - {id: e2, source: fetch, target: end}
+` + "```" + `
+`
+
 var _ = Describe("A token in a supervised run", func() {
 	It("supervised 51: refuses a source, and is nowhere", func(ctx SpecContext) {
 		logs := listensToLogs()
@@ -48,6 +76,34 @@ var _ = Describe("A token in a supervised run", func() {
 		accepted := apimeta.FindStatusCondition(run.Status.Conditions, api.ConditionAccepted)
 		Expect(accepted.Reason).To(Equal(api.ReasonInvalidDefinition))
 		Expect(accepted.Message).To(HavePrefix("SECRET_DETECTED: Gate: "))
+		w.hasNowhere(logs)
+	})
+
+	It("supervised 51: fails the fetch whose body has it, and is nowhere", func(ctx SpecContext) {
+		logs := listensToLogs()
+		w := newWorld(ctx)
+		page := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+			_, _ = answer.Write([]byte("status: fine\n" + leakedLine + "\n"))
+		}))
+		DeferCleanup(page.Close)
+		w.lists("http", fmt.Sprintf("- {method: GET, url: %q, private: true, plaintext: true}\n", page.URL+"/*"))
+		w.operate()
+		run := w.starts("status", w.defines(map[string]string{"flows/start.md": fetches}), map[string]any{"page": page.URL + "/status"})
+		Expect(w.fails(run)).To(Equal("fetch#1 SECRET_DETECTED"))
+		w.hasNowhere(logs)
+	})
+
+	It("supervised 51: fails the fragment in which it comes together, and is nowhere", func(ctx SpecContext) {
+		logs := listensToLogs()
+		w := newWorld(ctx)
+		w.operate()
+		half := len(leaked) / 2
+		joins := strings.Replace(publish, "'content': context.text", fmt.Sprintf("'content': 'Au' + 'thorization: Bea' + 'rer ' + context.text + '%s'", leaked[half:]), 1)
+		w.project.Commit("main", map[string]gitserver.FileSpec{"README.md": {Content: "# App\n"}})
+		run := w.starts("notes", w.defines(map[string]string{"flows/start.md": joins, "flows/Gate.md": openGate}),
+			map[string]any{"repository": w.project.URL, "text": leaked[:half]})
+		Expect(w.fails(run)).To(Equal("write#1 SECRET_DETECTED"))
+		Expect(w.project.Head("agent/notes")).To(BeEmpty())
 		w.hasNowhere(logs)
 	})
 
