@@ -12,7 +12,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/apitomy/axiom-operator/cli"
 	"github.com/apitomy/axiom-operator/cli/command"
@@ -27,6 +29,9 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	// The client library complains, with a stack, of a program that runs for half a
+	// minute without a logger.
+	ctrllog.SetLogger(logr.Discard())
 	return cli.Run(ctx, command.Environment{
 		Program: os.Args[0],
 		Stdin:   os.Stdin,
