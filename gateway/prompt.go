@@ -142,14 +142,20 @@ func (s *Server) recap(ctx context.Context, session *api.AgentSession) (string, 
 	return journal.Recap(events, &comp.Spec.Goal) + "\n\n", nil
 }
 
-// AckPrompt notes that the runner has the prompt.
+// AckPrompt notes that the runner has the prompt. What the person said is written
+// first: whoever is stopped in between is asked again.
 func (s *Server) AckPrompt(ctx context.Context, request server.AckPromptRequestObject) (server.AckPromptResponseObject, error) {
 	now := metav1.NewTime(s.clock.Now())
 	who := callerOf(ctx)
-	var prompt *api.SessionPrompt
-	err := s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
+	isNew, err := acknowledge(who.session.Status.DeepCopy(), request.ID, now)
+	if err != nil {
+		return nil, err
+	}
+	if isNew {
+		s.recordMessage(ctx, who, who.session.Status.Prompt)
+	}
+	err = s.updateSession(ctx, who, func(status *api.AgentSessionStatus) (bool, error) {
 		recapPending := status.RecapPending
-		prompt = status.Prompt
 		changed, err := acknowledge(status, request.ID, now)
 		// A lost prompt of a run is given to another pod, whose agent may not have
 		// kept what this one was told.
@@ -159,7 +165,6 @@ func (s *Server) AckPrompt(ctx context.Context, request server.AckPromptRequestO
 	if err != nil {
 		return nil, err
 	}
-	s.recordMessage(ctx, who, prompt)
 	return server.AckPrompt204Response{}, nil
 }
 
