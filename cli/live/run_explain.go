@@ -30,17 +30,9 @@ the namespace; what you may not read is left out, with a warning.`, `
   axiom run explain release-7 -o json | jq -r '.next[].command'`)
 	cmd.Args = exactArgs("the name of a run")
 	a.AddOutput(cmd, command.Text, command.JSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.connect()
-		if err != nil {
-			return err
-		}
-		run, err := c.getRun(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		return a.Show(a.explain(cmd.Context(), c, run))
-	}
+	cmd.RunE = a.onRun(func(ctx context.Context, c *cluster, run *api.WorkflowRun) error {
+		return a.Show(a.explain(ctx, c, run))
+	})
 	return cmd
 }
 

@@ -32,17 +32,9 @@ The formats are those of workflow graph.`, `
 	var frame string
 	cmd.Flags().StringVar(&frame, "frame", "", "`PATH` of the call whose component to draw, as run show lists it")
 	a.AddOutput(cmd, review.Mermaid, review.DOT, review.SVG, command.Text, command.JSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.connect()
-		if err != nil {
-			return err
-		}
-		run, err := c.getRun(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		return a.drawRun(cmd.Context(), c, run, frame)
-	}
+	cmd.RunE = a.onRun(func(ctx context.Context, c *cluster, run *api.WorkflowRun) error {
+		return a.drawRun(ctx, c, run, frame)
+	})
 	return cmd
 }
 

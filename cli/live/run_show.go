@@ -33,7 +33,15 @@ agent is asked.`, `
 	var activation string
 	cmd.Flags().StringVar(&activation, "activation", "", "`ADDRESS` of the activation to print in full")
 	a.AddOutput(cmd, command.Text, command.JSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = a.onRun(func(ctx context.Context, c *cluster, run *api.WorkflowRun) error {
+		return a.showRecord(ctx, c, run, activation)
+	})
+	return cmd
+}
+
+// onRun is a command on the run that its argument names.
+func (a *app) onRun(do func(ctx context.Context, c *cluster, run *api.WorkflowRun) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		c, err := a.connect()
 		if err != nil {
 			return err
@@ -42,9 +50,8 @@ agent is asked.`, `
 		if err != nil {
 			return err
 		}
-		return a.showRecord(cmd.Context(), c, run, activation)
+		return do(cmd.Context(), c, run)
 	}
-	return cmd
 }
 
 // A runAnswer is all there is to read of a run. Values have their place in it,

@@ -49,17 +49,9 @@ answer or resume, 5 the time was up.`, `
 	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "give up waiting after a `DURATION` such as 10m; 0 never does")
 	cmd.Flags().BoolVar(&w.toEnd, "to-end", false, "go on while the run waits for a person")
 	a.AddOutput(cmd, command.Text, command.JSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.connect()
-		if err != nil {
-			return err
-		}
-		run, err := c.getRun(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		return a.followRun(cmd.Context(), c, run, w)
-	}
+	cmd.RunE = a.onRun(func(ctx context.Context, c *cluster, run *api.WorkflowRun) error {
+		return a.followRun(ctx, c, run, w)
+	})
 	return cmd
 }
 

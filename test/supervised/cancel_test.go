@@ -73,6 +73,18 @@ func (w *world) holds() (pushing <-chan struct{}, release func()) {
 	return came, release
 }
 
+// cancelsInPush cancels a run whose push is held until it is released.
+func (w *world) cancelsInPush() (run *api.WorkflowRun, release func()) {
+	GinkgoHelper()
+	run = w.publishes("notes", "All is well.\n")
+	w.answers(w.checkpoint(run), `{"proceed":true}`)
+	pushing, release := w.holds()
+	w.resumes(run)
+	Eventually(pushing).Should(BeClosed())
+	w.cancels(run)
+	return run, release
+}
+
 var _ = Describe("A supervised run that is cancelled", func() {
 	// over holds that nothing is left of a run but what is recorded.
 	over := func(w *world, run *api.WorkflowRun) {
@@ -124,12 +136,7 @@ var _ = Describe("A supervised run that is cancelled", func() {
 	It("supervised 16: ends in an effect, and tells that it was brought about", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.operate()
-		run := w.publishes("notes", "All is well.\n")
-		w.answers(w.checkpoint(run), `{"proceed":true}`)
-		pushing, release := w.holds()
-		w.resumes(run)
-		Eventually(pushing).Should(BeClosed())
-		w.cancels(run)
+		run, release := w.cancelsInPush()
 		release()
 		over(w, run)
 		Expect(w.project.Git("rev-list", "--count", "main..agent/notes")).To(Equal("1"))
@@ -141,12 +148,7 @@ var _ = Describe("A supervised run that is cancelled", func() {
 	It("supervised 16: ends in an effect, whose outcome it does not claim to know", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.operate()
-		run := w.publishes("notes", "All is well.\n")
-		w.answers(w.checkpoint(run), `{"proceed":true}`)
-		pushing, release := w.holds()
-		w.resumes(run)
-		Eventually(pushing).Should(BeClosed())
-		w.cancels(run)
+		run, release := w.cancelsInPush()
 		over(w, run)
 		release()
 		last := w.history(run)[run.Status.History.Total-1]
